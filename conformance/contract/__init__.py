@@ -1,0 +1,89 @@
+"""What a backend is: records, errors, Protocols, and validation that any backend may share.
+
+Standard library only: a backend imports this package and drags nothing else of the kit along. It promises that
+the records are plain data and that the validation neither writes nor keeps anything; it does not run, judge or
+load a backend.
+"""
+
+from conformance.contract.backend import SEAMS, Backend, Capabilities, Durability
+from conformance.contract.errors import (
+    CONTRACT_ERRORS,
+    SessionAlreadyExistsError,
+    SessionAlreadyOwnedError,
+    SessionContiguityError,
+    SessionFormatUnsupportedError,
+    SessionHandleClosedError,
+    SessionOwnershipLostError,
+    SessionPersistenceCorruptionError,
+    SessionPersistenceError,
+    SessionPersistenceNotFoundError,
+    SessionReadOnlyError,
+)
+from conformance.contract.protocols import SessionHandle, SessionPersistence
+from conformance.contract.records import (
+    CURRENT_VERSION,
+    HEADER_KEYS,
+    MAX_SAFE_INTEGER,
+    RESERVED_HEADER_KEYS,
+    Access,
+    SessionEvent,
+    SessionHeader,
+    SessionSnapshot,
+    header_from_json,
+    header_to_json,
+)
+from conformance.contract.validation import (
+    MAX_DEPTH,
+    assert_contiguous,
+    assert_understood,
+    assert_version,
+    check_read_range,
+    check_session_id,
+    materialize_append_batch,
+    materialize_create_header,
+    snapshot_json,
+    validate_stored_events,
+)
+from conformance.contract.vocabulary import KNOWN_EVENT_TYPES, is_understood
+
+__all__ = [
+    "CONTRACT_ERRORS",
+    "CURRENT_VERSION",
+    "HEADER_KEYS",
+    "KNOWN_EVENT_TYPES",
+    "MAX_DEPTH",
+    "MAX_SAFE_INTEGER",
+    "RESERVED_HEADER_KEYS",
+    "SEAMS",
+    "Access",
+    "Backend",
+    "Capabilities",
+    "Durability",
+    "SessionAlreadyExistsError",
+    "SessionAlreadyOwnedError",
+    "SessionContiguityError",
+    "SessionEvent",
+    "SessionFormatUnsupportedError",
+    "SessionHandle",
+    "SessionHandleClosedError",
+    "SessionHeader",
+    "SessionOwnershipLostError",
+    "SessionPersistence",
+    "SessionPersistenceCorruptionError",
+    "SessionPersistenceError",
+    "SessionPersistenceNotFoundError",
+    "SessionReadOnlyError",
+    "SessionSnapshot",
+    "assert_contiguous",
+    "assert_understood",
+    "assert_version",
+    "check_read_range",
+    "check_session_id",
+    "header_from_json",
+    "header_to_json",
+    "is_understood",
+    "materialize_append_batch",
+    "materialize_create_header",
+    "snapshot_json",
+    "validate_stored_events",
+]
