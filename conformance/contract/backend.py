@@ -96,7 +96,7 @@ class Backend:
     name: str
     open: Callable[..., Any]
     capabilities: Capabilities = field(default_factory=Capabilities)
-    errors: Mapping[type[BaseException], type[BaseException]] = field(default=_NO_ERRORS)
+    errors: Mapping[type[BaseException], type[BaseException]] = field(default_factory=lambda: _NO_ERRORS)
     sync: bool = False
     events: Any = None
     location: Callable[[Path, str], Path | None] | None = None

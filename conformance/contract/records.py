@@ -47,7 +47,7 @@ class SessionHeader:
     origin: Any = None
     delegation_depth: int = 0
     agent_preset: Any = None
-    extra: Mapping[str, Any] = field(default=_NO_EXTRA)
+    extra: Mapping[str, Any] = field(default_factory=lambda: _NO_EXTRA)
 
 
 @dataclass(frozen=True, slots=True)
