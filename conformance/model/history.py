@@ -1,0 +1,252 @@
+"""What happened: invocations and completions with virtual times, and what each call came to.
+
+A history is data: it holds every argument and every return value, copied at that moment. Revisions appear as
+first-use numbers within their instance, so that two runs of the same choices give the same history byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from conformance.contract import SessionHeader
+from conformance.model.operations import Operation, header_form, operation_from_json
+from conformance.model.values import decode, encode
+
+
+@dataclass(frozen=True, slots=True)
+class HandleView:
+    """What a handle said of itself when it was returned."""
+
+    id: Any
+    header: Any
+    access: Any
+    inherited: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotView:
+    """A snapshot as returned; ``revision`` is the token's first-use number within its instance.
+
+    ``artifact_size`` is what the file system said at that moment, where the backend gives ``location``.
+    """
+
+    header: Any
+    revision: int
+    event_count: Any
+    size_bytes: Any
+    artifact_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """A return value of a shape that the contract does not have; ``text`` is its repr, cut."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorView:
+    """An exception as data.
+
+    Attributes:
+        kind: the contract's class name after the backend's mapping, ``TypeError`` or ``ValueError`` where it is one, else
+            the class's own name.
+        type_name: the class's own name.
+        members: the members of an exception group.
+        notes: notes and the texts of the cause chain, for a session named there (FLUSH-02).
+    """
+
+    kind: str
+    type_name: str
+    message: str
+    session_id: str | None = None
+    expected: int | None = None
+    got: int | None = None
+    location: str | None = None
+    members: tuple[ErrorView, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind == "SessionContiguityError":
+            return f"{self.kind}(expected={self.expected}, got={self.got})"
+        alias = f" ({self.type_name})" if self.type_name != self.kind else ""
+        return f"{self.kind}{alias}: {self.message:.200}"
+
+
+Value = None | HandleView | SnapshotView | Odd | list[Any]
+"""What a call may return: nothing, a handle, a snapshot, events or snapshots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The call resolved."""
+
+    value: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The call rejected."""
+
+    error: ErrorView
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """The call did not end within its deadline; ``detail`` says where it waits."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The call was not made: the handle or instance it names was never returned."""
+
+
+Outcome = Returned | Raised | Hung | Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A call begins: ``at`` in virtual microseconds, ``client`` the row it belongs to."""
+
+    call: int
+    operation: Operation
+    client: int = 0
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A call ends."""
+
+    call: int
+    outcome: Outcome
+    at: int = 0
+
+
+Event = Invocation | Completion
+History = list[Event]
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """One event of a history as JSON."""
+    if isinstance(event, Invocation):
+        return {
+            "event": "invoke",
+            "call": event.call,
+            "client": event.client,
+            "at": event.at,
+            "operation": event.operation.to_json(),
+        }
+    return {"event": "complete", "call": event.call, "at": event.at, "outcome": outcome_to_json(event.outcome)}
+
+
+def event_from_json(form: dict[str, Any]) -> Event:
+    """The inverse of ``event_to_json``."""
+    if form["event"] == "invoke":
+        return Invocation(form["call"], operation_from_json(form["operation"]), form["client"], form["at"])
+    return Completion(form["call"], outcome_from_json(form["outcome"]), form["at"])
+
+
+def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
+    """One outcome as JSON."""
+    match outcome:
+        case Returned(value):
+            return {"returned": _value_to_json(value)}
+        case Raised(error):
+            return {"raised": _error_to_json(error)}
+        case Hung(detail):
+            return {"hung": detail}
+        case Skipped():
+            return {"skipped": True}
+
+
+def outcome_from_json(form: dict[str, Any]) -> Outcome:
+    """The inverse of ``outcome_to_json``."""
+    if "returned" in form:
+        return Returned(_value_from_json(form["returned"]))
+    if "raised" in form:
+        return Raised(_error_from_json(form["raised"]))
+    if "hung" in form:
+        return Hung(form["hung"])
+    return Skipped()
+
+
+def _error_to_json(error: ErrorView) -> dict[str, Any]:
+    return asdict(error)
+
+
+def _error_from_json(form: dict[str, Any]) -> ErrorView:
+    members = tuple(_error_from_json(member) for member in form["members"])
+    return ErrorView(**{**form, "members": members, "notes": tuple(form["notes"])})
+
+
+def _header_value(value: Any) -> Any:
+    return {"header": header_form(value)} if isinstance(value, SessionHeader) else {"odd": repr(value)[:200]}
+
+
+def _header_back(form: dict[str, Any]) -> Any:
+    if "header" in form:
+        return SessionHeader(**{key: decode(item) for key, item in form["header"].items()})
+    return form["odd"]
+
+
+def _value_to_json(value: Value) -> Any:
+    match value:
+        case HandleView(id, header, access, inherited):
+            return {
+                "handle": {
+                    "id": encode(id),
+                    "header": _header_value(header),
+                    "access": encode(access),
+                    "inherited": encode(inherited),
+                }
+            }
+        case SnapshotView():
+            return {
+                "snapshot": {
+                    "header": _header_value(value.header),
+                    "revision": value.revision,
+                    "event_count": encode(value.event_count),
+                    "size_bytes": encode(value.size_bytes),
+                    "artifact_size": value.artifact_size,
+                }
+            }
+        case Odd(text):
+            return {"odd": text}
+        case list():
+            if value and isinstance(value[0], SnapshotView | Odd):
+                return {"snapshots": [_value_to_json(item) for item in value]}
+            return {"list": encode(value)}
+        case None:
+            return None
+
+
+def _value_from_json(form: Any) -> Value:
+    if form is None:
+        return None
+    if "handle" in form:
+        found = form["handle"]
+        return HandleView(
+            decode(found["id"]),
+            _header_back(found["header"]),
+            decode(found["access"]),
+            decode(found["inherited"]),
+        )
+    if "snapshot" in form:
+        found = form["snapshot"]
+        return SnapshotView(
+            _header_back(found["header"]),
+            found["revision"],
+            decode(found["event_count"]),
+            decode(found["size_bytes"]),
+            found["artifact_size"],
+        )
+    if "odd" in form:
+        return Odd(form["odd"])
+    if "snapshots" in form:
+        return [_value_from_json(item) for item in form["snapshots"]]
+    values: list[Any] = decode(form["list"])
+    return values

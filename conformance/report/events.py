@@ -1,0 +1,152 @@
+"""What the engine says while it runs: a closed list of events. Every report is a fold over them.
+
+Events are frozen data with JSON forms, so that a run can be written as lines, sent between processes and folded
+again later. They carry no exceptions and no open resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
+
+ItemOutcome = Literal["passed", "failed", "skipped", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportEvent:
+    """Base of all report events; ``name`` is the ``event`` key of the JSON form."""
+
+    name: ClassVar[str] = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"event": name, field: value, ...}``."""
+        return {"event": self.name, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(ReportEvent):
+    """The header: what is run, on what, with which settings.
+
+    Attributes:
+        backend: the registered name; ``spec``: as the user wrote it.
+        capabilities: field of ``Capabilities`` -> value.
+        clauses: ids selected; ``rulings``: id -> (standing, reason) as the table decided before anything ran.
+        items: ids of the items that will run or be skipped, in order.
+    """
+
+    name: ClassVar[str] = "run_started"
+    kit_version: str
+    backend: str
+    spec: str
+    capabilities: Mapping[str, Any]
+    profile: str
+    seed: int
+    strict: bool
+    require_measured: bool
+    durability: str
+    python: str
+    platform: str
+    clauses: tuple[str, ...]
+    rulings: Mapping[str, tuple[str, str]]
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemStarted(ReportEvent):
+    """One check begins."""
+
+    name: ClassVar[str] = "item_started"
+    item: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureFound(ReportEvent):
+    """One violation, already shrunk.
+
+    Attributes:
+        clause: the id blamed; ``expected``, ``observed``, ``note``: what the model said.
+        program: JSON forms of the operations; ``history``: JSON forms of what happened; ``call``: index of the offending call.
+        reference_answer: what the reference partner answered to the offending call, or "" where it stood aside.
+        fingerprint: equal for failures that are the same bug; ``case``: path of the saved case, or "".
+        reproduce: the command that shows it again.
+    """
+
+    name: ClassVar[str] = "failure_found"
+    item: str
+    clause: str
+    expected: str
+    observed: str
+    note: str = ""
+    program: tuple[Mapping[str, Any], ...] = ()
+    history: tuple[Mapping[str, Any], ...] = ()
+    call: int | None = None
+    reference_answer: str = ""
+    fingerprint: str = ""
+    case: str = ""
+    reproduce: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KitErrorFound(ReportEvent):
+    """The kit itself went wrong: its message and traceback as text (exit 4)."""
+
+    name: ClassVar[str] = "kit_error"
+    item: str
+    message: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFinished(ReportEvent):
+    """One check ends.
+
+    Attributes:
+        outcome: "passed", "failed", "skipped" (the table decided; ``reason`` says why) or "error" (a kit error).
+        programs, operations: how many were performed.
+        witnesses: clause id -> how often an answer was judged where another would have been a violation.
+        coverage: one line that says what was covered, for sweeps; else "".
+    """
+
+    name: ClassVar[str] = "item_finished"
+    item: str
+    outcome: ItemOutcome
+    reason: str = ""
+    seconds: float = 0.0
+    programs: int = 0
+    operations: int = 0
+    witnesses: Mapping[str, int] = field(default_factory=dict)
+    coverage: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningRaised(ReportEvent):
+    """Something the user should know that is no verdict."""
+
+    name: ClassVar[str] = "warning"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished(ReportEvent):
+    """The footer; ``interrupted`` where the user or the budget ended the run before every item had its turn."""
+
+    name: ClassVar[str] = "run_finished"
+    seconds: float
+    interrupted: bool = False
+
+
+EVENTS: dict[str, type[ReportEvent]] = {
+    cls.name: cls
+    for cls in (RunStarted, ItemStarted, FailureFound, KitErrorFound, ItemFinished, WarningRaised, RunFinished)
+}
+
+
+def event_from_json(form: Mapping[str, Any]) -> ReportEvent:
+    """The inverse of ``to_json``; JSON lists become tuples where the field is one.
+
+    Raises:
+        KeyError: an unknown event name. TypeError: missing or unknown fields.
+    """
+    values = {key: tuple(item) if isinstance(item, list) else item for key, item in form.items() if key != "event"}
+    return EVENTS[form["event"]](**values)
