@@ -19,6 +19,8 @@ from conformance.contract.errors import (
     SessionPersistenceNotFoundError,
     SessionReadOnlyError,
 )
+from conformance.contract.headers import check_session_id, copy_header, materialize_create_header
+from conformance.contract.json_values import MAX_DEPTH, copy_json, snapshot_json
 from conformance.contract.protocols import SessionHandle, SessionPersistence
 from conformance.contract.records import (
     CURRENT_VERSION,
@@ -33,15 +35,11 @@ from conformance.contract.records import (
     header_to_json,
 )
 from conformance.contract.validation import (
-    MAX_DEPTH,
     assert_contiguous,
     assert_understood,
     assert_version,
     check_read_range,
-    check_session_id,
     materialize_append_batch,
-    materialize_create_header,
-    snapshot_json,
     validate_stored_events,
 )
 from conformance.contract.vocabulary import KNOWN_EVENT_TYPES, is_understood
@@ -79,6 +77,8 @@ __all__ = [
     "assert_version",
     "check_read_range",
     "check_session_id",
+    "copy_header",
+    "copy_json",
     "header_from_json",
     "header_to_json",
     "is_understood",

@@ -76,8 +76,8 @@ class Backend:
 
     Attributes:
         name: as it appears in reports; letters, digits, ``-``, ``_`` and ``.``.
-        open: ``open(root: Path)`` or ``open(root, env=...)`` -> a ``SessionPersistence``, an awaitable of one, or an (async) context
-            manager of one. Called again on the same root it gives a fresh instance.
+        open: ``open(root: Path)`` or ``open(root, env=...)`` -> a ``SessionPersistence``, an awaitable of one, or an
+            (async) context manager of one. Called again on the same root it gives a fresh instance.
         capabilities: what is claimed.
         errors: the backend's own exception classes -> the contract's; subclasses match too.
         sync: the methods are plain functions; the kit runs them through ``asyncio.to_thread``.
@@ -88,7 +88,8 @@ class Backend:
         live: ``live(persistence, hub)`` subscribes to the session hub, once.
         resume: ``resume(persistence, session_id)`` -> awaitable of the list of closers appended.
         store: ``store(root)`` -> a session store (STORE).
-        entries: ``entries(root)`` -> an entry log with ``append(session_id, entry)`` and ``chain(session_id, leaf=None)`` (KNIT).
+        entries: ``entries(root)`` -> an entry log with ``append(session_id, entry)`` and
+            ``chain(session_id, leaf=None)`` (KNIT).
         storage_key: ``storage_key(tenant, environment, agent, raw_id)`` -> str (NS-01).
         session_id_for: ``session_id_for(body)`` -> str, or None for a validation failure (NS-02).
     """

@@ -41,8 +41,8 @@ class SessionHandle(Protocol):
     async def append(self, events: list[SessionEvent]) -> None:
         """Add a contiguous batch whose first seq is the stored next seq; whole or not at all.
 
-        The batch is captured before the first suspension. Accepted, ordered and visible in this instance on return; durable only
-        after a barrier, unless the backend claims ``append_durability="append"``.
+        The batch is captured before the first suspension. Accepted, ordered and visible in this instance on
+        return; durable only after a barrier, unless the backend claims ``append_durability="append"``.
 
         Clauses: SEQ-01 to SEQ-11, JSON-01 to JSON-03, FMT-02, FMT-03, OWN-06, OWN-10, OWN-14, SVC-12, CLOSE-02.
 

@@ -49,6 +49,20 @@ class SessionHeader:
     agent_preset: Any = None
     extra: Mapping[str, Any] = field(default_factory=lambda: _NO_EXTRA)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and deep-copy by fields: the read-only view that ``extra`` often is can do neither itself."""
+        values = {name: getattr(self, name) for name in SessionHeader.__slots__}
+        is_view = isinstance(self.extra, MappingProxyType)
+        if is_view:
+            values["extra"] = dict(self.extra)
+        return _restore_header, (type(self), values, is_view)
+
+
+def _restore_header(cls: type[SessionHeader], values: dict[str, Any], is_view: bool) -> SessionHeader:
+    if is_view:
+        values = {**values, "extra": MappingProxyType(values["extra"])}
+    return cls(**values)
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSnapshot:
@@ -87,7 +101,11 @@ RESERVED_HEADER_KEYS = frozenset({"type", "inheritedEventCount", *HEADER_KEYS.va
 
 
 def header_to_json(header: SessionHeader, inherited_event_count: int | None = None) -> dict[str, Any]:
-    """The header as its JSON object (``type: "session"`` first); optional fields only where present."""
+    """The header as its JSON object (``type: "session"`` first); optional fields only where present.
+
+    The values are the header's own, not copies. ``extra`` is taken to hold no key of the header itself, as
+    ``materialize_create_header`` makes sure.
+    """
     found: dict[str, Any] = {
         "type": "session",
         "version": header.version,
@@ -108,6 +126,9 @@ def header_to_json(header: SessionHeader, inherited_event_count: int | None = No
 
 def header_from_json(found: Mapping[str, Any]) -> tuple[SessionHeader, int | None]:
     """The inverse of ``header_to_json``: (header, inherited count or None). Checks nothing but presence.
+
+    The values are those found, not copies; call ``assert_version`` before, ``materialize_create_header`` after it
+    where the source is not trusted. Optional keys may be absent or null.
 
     Raises:
         KeyError: ``id`` or ``createdAt`` is missing.
