@@ -7,6 +7,9 @@ or group of what is raised. Nothing here knows how a backend stores anything.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 
 class SessionPersistenceError(Exception):
     """Base of every refusal and failure that the contract names.
@@ -63,6 +66,10 @@ class SessionContiguityError(SessionPersistenceError):
         super().__init__(message, session_id=session_id)
         self.expected = expected
         self.got = got
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with the two seqs, which cannot be left out when the copy is built in another process."""
+        return partial(type(self), expected=self.expected, got=self.got), self.args, self.__dict__
 
 
 class _LocatedError(SessionPersistenceError):
