@@ -1,0 +1,65 @@
+# One entry for everything. Needs Python >= 3.11 with venv, make and a package index; leaves nothing outside this directory.
+#
+#   make conform                 check the reference backend (BACKEND=... for any other, ARGS=... for pytest)
+#   make test                    the kit's own linters, types, import contracts and tests
+#   make lint | make format      the static half of `make test` | let ruff rewrite the sources
+#   make readme                  write the generated blocks of README.md again
+#   make clean                   remove what the other targets made
+
+PYTHON ?= python3
+BACKEND ?= jsonl
+ARGS ?=
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+SOURCES := conformance reference_backend strategies tests
+
+# pip's cache would stay behind in the home directory.
+export PIP_NO_CACHE_DIR ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# A user's own settings must not decide what the checks see.
+unexport PYTHONPATH PYTEST_ADDOPTS PYTEST_PLUGINS
+
+# Runs a command with a temporary directory of its own, gone afterwards whatever happened.
+SCRATCH = scratch=$$(mktemp -d) || exit 2; trap 'rm -rf "$$scratch"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	export TMPDIR="$$scratch";
+
+.PHONY: conform test lint format readme clean
+.DEFAULT_GOAL := conform
+
+conform: $(READY)
+	@$(SCRATCH) $(BIN)/pytest --backend="$(BACKEND)" $(ARGS)
+
+test: lint
+	@$(SCRATCH) $(BIN)/pytest --hypothesis-profile=ci -n $(WORKERS) $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+readme: $(READY)
+	@$(SCRATCH) $(BIN)/python -m tests.repo.readme
+
+# The environment is made anew where the project file changed, or where an installation did not reach its end.
+$(READY): pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null 2>&1 || \
+		{ echo "make: no '$(PYTHON)' found. Install Python 3.11 or newer, or name one: make PYTHON=python3.12" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make: '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1); Torntail needs Python 3.11 or newer: make PYTHON=python3.12" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || \
+		{ echo "make: '$(PYTHON)' cannot make virtual environments. On Debian: apt-get install python3-venv" >&2; exit 2; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+	@$(SCRATCH) $(BIN)/pip install --quiet --editable '.[dev,services]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .torntail .coverage* dist build out
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
