@@ -11,7 +11,13 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.contract.json_values import copy_json, shown, snapshot_json
-from conformance.contract.records import CURRENT_VERSION, MAX_SAFE_INTEGER, RESERVED_HEADER_KEYS, SessionHeader
+from conformance.contract.records import (
+    CURRENT_VERSION,
+    MAX_SAFE_INTEGER,
+    NO_EXTRA,
+    RESERVED_HEADER_KEYS,
+    SessionHeader,
+)
 
 
 def materialize_create_header(header: object, inherited_event_count: object = None) -> tuple[SessionHeader, int | None]:
@@ -36,9 +42,9 @@ def materialize_create_header(header: object, inherited_event_count: object = No
         cwd=_optional_text(header.cwd, "cwd"),
         parent_session=_optional_text(header.parent_session, "parent_session"),
         is_seeded=is_seeded,
-        origin=snapshot_json(header.origin, where="origin"),
+        origin=_optional_json(header.origin, "origin"),
         delegation_depth=_count(header.delegation_depth, "delegation_depth"),
-        agent_preset=snapshot_json(header.agent_preset, where="agent_preset"),
+        agent_preset=_optional_json(header.agent_preset, "agent_preset"),
         extra=_materialize_extra(header.extra),
     )
     return snapshot, _check_inherited(inherited_event_count, is_seeded=is_seeded)
@@ -81,12 +87,17 @@ def check_session_id(session_id: object) -> str:
 def _text(value: object, name: str) -> str:
     if type(value) is not str:
         raise TypeError(f"{name}: {shown(value)}; expected text")
-    text: str = snapshot_json(value, where=name)
-    return text
+    if not value.isascii():
+        snapshot_json(value, where=name)
+    return value
 
 
 def _optional_text(value: object, name: str) -> str | None:
     return None if value is None else _text(value, name)
+
+
+def _optional_json(value: object, name: str) -> Any:
+    return None if value is None else snapshot_json(value, where=name)
 
 
 def _count(value: object, name: str) -> int:
@@ -100,6 +111,8 @@ def _count(value: object, name: str) -> int:
 def _materialize_extra(extra: object) -> Mapping[str, Any]:
     if not isinstance(extra, Mapping):
         raise TypeError(f"extra: {shown(extra)}; expected a mapping of JSON keys")
+    if extra is NO_EXTRA:
+        return NO_EXTRA
     copy: dict[str, Any] = snapshot_json(extra if isinstance(extra, dict) else dict(extra), where="extra")
     clash = sorted(RESERVED_HEADER_KEYS & copy.keys())
     if clash:

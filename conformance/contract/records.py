@@ -20,7 +20,8 @@ Access = Literal["read", "write"]
 CURRENT_VERSION = 1
 MAX_SAFE_INTEGER = 2**53 - 1
 
-_NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
+"""The ``extra`` of a header that has none; nobody holds the mapping behind it, so it can be shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class SessionHeader:
     origin: Any = None
     delegation_depth: int = 0
     agent_preset: Any = None
-    extra: Mapping[str, Any] = field(default_factory=lambda: _NO_EXTRA)
+    extra: Mapping[str, Any] = field(default_factory=lambda: NO_EXTRA)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and deep-copy by fields: the read-only view that ``extra`` often is can do neither itself."""
