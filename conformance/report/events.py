@@ -1,13 +1,14 @@
 """What the engine says while it runs: a closed list of events. Every report is a fold over them.
 
 Events are frozen data with JSON forms, so that a run can be written as lines, sent between processes and folded
-again later. They carry no exceptions and no open resources.
+again later. They carry no exceptions and no open resources. Building one copies its containers into the shape that
+reading its JSON form back gives, so that an event equals what was written of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 ItemOutcome = Literal["passed", "failed", "skipped", "error"]
@@ -19,9 +20,18 @@ class ReportEvent:
 
     name: ClassVar[str] = ""
 
+    def __post_init__(self) -> None:
+        """Own every container: a sequence becomes a tuple, what lies inside plain dicts and lists."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Mapping):
+                object.__setattr__(self, each.name, _plain(value))
+            elif isinstance(value, list | tuple):
+                object.__setattr__(self, each.name, tuple(_plain(item) for item in value))
+
     def to_json(self) -> dict[str, Any]:
-        """``{"event": name, field: value, ...}``."""
-        return {"event": self.name, **asdict(self)}
+        """``{"event": name, field: value, ...}``, with fresh containers."""
+        return {"event": self.name, **{each.name: _plain(getattr(self, each.name)) for each in fields(self)}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +61,12 @@ class RunStarted(ReportEvent):
     rulings: Mapping[str, tuple[str, str]]
     items: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """As every event; a ruling stays the pair that its type says."""
+        ReportEvent.__post_init__(self)
+        pairs = {clause: (str(ruled[0]), str(ruled[1])) for clause, ruled in self.rulings.items()}
+        object.__setattr__(self, "rulings", pairs)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemStarted(ReportEvent):
@@ -66,7 +82,8 @@ class FailureFound(ReportEvent):
 
     Attributes:
         clause: the id blamed; ``expected``, ``observed``, ``note``: what the model said.
-        program: JSON forms of the operations; ``history``: JSON forms of what happened; ``call``: index of the offending call.
+        program: JSON forms of the operations; ``history``: JSON forms of what happened.
+        call: index of the offending call in both, or None where no single call offends.
         reference_answer: what the reference partner answered to the offending call, or "" where it stood aside.
         fingerprint: equal for failures that are the same bug; ``case``: path of the saved case, or "".
         reproduce: the command that shows it again.
@@ -143,10 +160,17 @@ EVENTS: dict[str, type[ReportEvent]] = {
 
 
 def event_from_json(form: Mapping[str, Any]) -> ReportEvent:
-    """The inverse of ``to_json``; JSON lists become tuples where the field is one.
+    """The inverse of ``to_json``: equal to the event that was written.
 
     Raises:
         KeyError: an unknown event name. TypeError: missing or unknown fields.
     """
-    values = {key: tuple(item) if isinstance(item, list) else item for key, item in form.items() if key != "event"}
-    return EVENTS[form["event"]](**values)
+    return EVENTS[form["event"]](**{key: item for key, item in form.items() if key != "event"})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

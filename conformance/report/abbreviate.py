@@ -1,0 +1,253 @@
+"""Operations, values and outcomes on one line each, for people: short, printable, and still telling.
+
+Sequence numbers and types stand for events, ids for headers, unless something in them is out of the ordinary: that is
+named with its path. Text never carries a control character or a lone surrogate to the terminal. Nothing here can be
+parsed back; ``program_text`` writes what runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from conformance.contract import SessionHeader
+from conformance.model.history import (
+    ErrorView,
+    HandleView,
+    Hung,
+    Odd,
+    Outcome,
+    Raised,
+    Returned,
+    Skipped,
+    SnapshotView,
+)
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Discard,
+    Flush,
+    FlushInstance,
+    Leave,
+    ListSessions,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Program,
+    Read,
+    Stat,
+)
+
+MAX_SAFE = 2**53 - 1
+SHOWN_EVENTS = 6
+
+
+def printable(text: str) -> str:
+    """The text with whatever a terminal would not show as itself escaped; line ends stay."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+
+
+def quoted(text: str, limit: int = 60) -> str:
+    """The text as a Python literal in double quotes, cut past ``limit`` characters with its length."""
+    cut = text if len(text) <= limit else text[:limit]
+    body = repr('"' + cut)[2:-1].replace("\\'", "'").replace('"', '\\"')
+    return f'"{body}"' if cut is text else f'"{body}…" ({len(text):,} characters)'
+
+
+def short(value: Any, limit: int = 60) -> str:
+    """Any value on one line of about ``limit`` characters."""
+    if isinstance(value, str):
+        return quoted(value, limit)
+    if type(value) is int and abs(value) >= 10**30:
+        return f"an int of {value.bit_length():,} bits"
+    if isinstance(value, SessionHeader):
+        return header_text(value)
+    if isinstance(value, dict | list | tuple | set | frozenset) and len(value) > 8:
+        return f"{type(value).__name__} of {len(value):,}"
+    try:
+        text = printable(repr(value)).replace("\n", " ")
+    except RecursionError:
+        return f"deeply nested {type(value).__name__}"
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def odd_places(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Paths and values inside ``value`` that are beyond what every JSON reader takes, in order."""
+    kind = type(value)
+    if value is None or kind is bool:
+        return
+    if kind is dict and depth < 200:
+        for key, item in value.items():
+            if type(key) is not str:
+                yield f"{path}.key", key
+            yield from odd_places(item, f"{path}{key_path(key)}", depth + 1)
+    elif kind is list and depth < 200:
+        for index, item in enumerate(value):
+            if item is value:
+                yield f"{path}[{index}]", "the list itself"
+            else:
+                yield from odd_places(item, f"{path}[{index}]", depth + 1)
+    elif not _is_common(value):
+        yield path, value
+
+
+def key_path(key: Any) -> str:
+    """The step into a mapping as it stands in a path: ``.name``, or ``["other key"]``."""
+    return f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{short(key, 24)}]"
+
+
+def _is_common(value: Any) -> bool:
+    kind = type(value)
+    if kind is str:
+        return not any("\ud800" <= each <= "\udfff" for each in value)
+    if kind is int:
+        return bool(-MAX_SAFE <= value <= MAX_SAFE)
+    if kind is float:
+        return math.isfinite(value) and (value != 0 or math.copysign(1, value) > 0)
+    return kind is dict or kind is list
+
+
+def event_text(event: Any) -> str:
+    """``seq 3 user/message``, and whatever in the event is out of the ordinary."""
+    if type(event) is not dict:
+        return short(event)
+    parts = [f"seq {short(event['seq'], 24)}" if "seq" in event else "no seq"]
+    kind = event.get("type")
+    is_word = type(kind) is str and kind.isprintable() and 0 < len(kind) <= 40 and " " not in kind
+    parts.append(str(kind) if is_word else f"type {short(kind, 24)}" if "type" in event else "no type")
+    parts += [f"no {key}" for key in ("time", "data") if key not in event]
+    if "time" in event and (type(event["time"]) is not int or event["time"] < 0):
+        parts.append(f"time={short(event['time'], 24)}")
+    parts += [f"{short(key, 24)[1:-1]}={short(event[key], 24)}" for key in event if key not in _USUAL]
+    for path, value in odd_places(event.get("data"), "data"):
+        parts.append(f"{path}={short(value, 24)}")
+        break
+    return " ".join(parts)
+
+
+_USUAL = frozenset({"type", "seq", "time", "data"})
+
+
+def events_text(events: Any) -> str:
+    """A batch: ``[seq 0 user/message, seq 1 step/start]``, the middle of a long one left out."""
+    if not isinstance(events, list | tuple):
+        return short(events)
+    if any(each is events for each in events):
+        return "[a list that holds itself]"
+    open_mark, close_mark = ("[", "]") if isinstance(events, list) else ("(", ")")
+    shown = [event_text(each) for each in events[: SHOWN_EVENTS if len(events) <= SHOWN_EVENTS else 3]]
+    if len(events) > SHOWN_EVENTS:
+        shown += [f"… {len(events) - 4:,} more …", event_text(events[-1])]
+    return open_mark + ", ".join(shown) + close_mark
+
+
+def header_text(header: SessionHeader) -> str:
+    """``"s0"`` where the id says it all, else ``SessionHeader("s0", cwd="/x")`` with what is not at its default."""
+    parts = [short(header.id)]
+    for each in fields(header)[1:]:
+        value = getattr(header, each.name)
+        if each.name == "created_at":
+            usual = type(value) is int and 0 <= value <= MAX_SAFE
+        elif each.name == "extra":
+            usual = isinstance(value, Mapping) and not value
+            value = dict(value) if isinstance(value, Mapping) else value
+        else:
+            usual = value == each.default and type(value) is type(each.default)
+        if not usual:
+            parts.append(f"{each.name}={short(value)}")
+    return parts[0] if len(parts) == 1 else f"SessionHeader({', '.join(parts)})"
+
+
+def handle_names(program: Program) -> dict[int, str]:
+    """Number of a handle -> the name it goes by: ``w0`` for a writer, ``r1`` for a reader."""
+    names: dict[int, str] = {}
+    for operation in program.operations:
+        if isinstance(operation, Create):
+            names[operation.handle] = f"w{operation.handle}"
+        elif isinstance(operation, OpenSession):
+            names[operation.handle] = f"{'r' if operation.access == 'read' else 'w'}{operation.handle}"
+        elif (number := getattr(operation, "handle", None)) is not None:
+            names.setdefault(number, f"h{number}")
+    return names
+
+
+def call_text(operation: Operation, names: Mapping[int, str]) -> str:
+    """One call: ``w0.append([seq 0 user/message])``."""
+    instance = f"instance{getattr(operation, 'instance', '')}"
+    handle = names.get(getattr(operation, "handle", -1), "")
+    match operation:
+        case OpenInstance():
+            return f"{instance} = open_backend()"
+        case CloseInstance():
+            return f"{instance}.close()"
+        case FlushInstance():
+            return f"{instance}.flush()"
+        case ListSessions():
+            return f"{instance}.list()"
+        case Stat(session=session):
+            return f"{instance}.stat({short(session)})"
+        case Create(header=header, inherited=inherited):
+            count = "" if inherited is None else f", inherited_event_count={short(inherited)}"
+            return f"{handle} = {instance}.create({short(header)}{count})"
+        case OpenSession(session=session, access=access):
+            return f"{handle} = {instance}.open({short(session)}, {short(access)})"
+        case Read(offset=offset, length=length, scribble=scribble):
+            given = "" if offset == 0 and type(offset) is int and length is None else short(offset)
+            given += "" if length is None else f", {short(length)}"
+            return f"{handle}.read({given})" + (", then overwrite what it returned" if scribble else "")
+        case Append(events=events, scribble=scribble):
+            return f"{handle}.append({events_text(events)})" + (", batch overwritten meanwhile" if scribble else "")
+        case Flush() | Close():
+            return f"{handle}.{operation.kind}()"
+        case Leave(raising=raising):
+            return f"async with {handle}: " + ("raise an error of the caller's" if raising else "pass")
+        case Discard():
+            return f"del {handle}  (never closed)"
+    return f"{operation.kind} {short(operation)}"
+
+
+def outcome_text(operation: Operation, outcome: Outcome | None) -> str:
+    """What a call came to: ``ok``, a value, an error; "" where nothing is known of it."""
+    match outcome:
+        case Returned(value):
+            return "ok" if value is None and not isinstance(operation, Stat) else value_text(value)
+        case Raised(error):
+            return error_text(error)
+        case Hung(detail):
+            return f"hung: {printable(detail)}"
+        case Skipped():
+            return "not made: what it needs was never returned"
+        case None:
+            return ""
+
+
+def value_text(value: Any) -> str:
+    """A value that a call returned."""
+    match value:
+        case HandleView(id, _, access, inherited):
+            count = "" if inherited is None else f", inherited {short(inherited)}"
+            return f"{access if isinstance(access, str) else short(access)} handle {short(id)}{count}"
+        case SnapshotView(header, revision, event_count):
+            name = short(header.id) if isinstance(header, SessionHeader) else short(header)
+            count = "" if event_count is None else f", event_count {short(event_count)}"
+            return f"snapshot {name}, revision #{revision}{count}"
+        case Odd(text):
+            return printable(text)
+        case list() if any(isinstance(each, SnapshotView | Odd) for each in value):
+            more = f", … {len(value) - 4:,} more" if len(value) > 4 else ""
+            return "[" + ", ".join(value_text(each) for each in value[:4]) + more + "]"
+        case list():
+            return events_text(value)
+    return short(value)
+
+
+def error_text(error: ErrorView) -> str:
+    """An exception: its kind, its message where that adds something, and the members of a group."""
+    text = printable(str(error)).replace("\n", " ")
+    if error.members:
+        text += " [" + "; ".join(error_text(each) for each in error.members) + "]"
+    return text
