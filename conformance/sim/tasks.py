@@ -1,0 +1,69 @@
+"""Tasks and futures whose hash is a number of their own loop, not a memory address.
+
+Promises: sets of them iterate in the same order in every process, given the same program. That is
+what `asyncio.wait`, `TaskGroup` and `asyncio.all_tasks` hand out and walk over.
+
+Does not: change anything else about the C classes beneath; equality stays identity. Futures that
+asyncio makes without asking the loop (the one that `asyncio.gather` returns) keep their address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Generator
+from contextvars import Context
+from typing import Any, Protocol, TypeVar, cast
+
+_T = TypeVar("_T")
+
+
+class _NumbersFutures(Protocol):
+    def take_future_number(self) -> int: ...
+
+
+class SimTask(asyncio.Task[_T]):
+    """An asyncio task that hashes by its creation number, counted by its loop from 1."""
+
+    __slots__ = ("number",)
+
+    def __init__(
+        self,
+        coro: Coroutine[Any, Any, _T] | Generator[Any, None, _T],
+        loop: asyncio.AbstractEventLoop,
+        name: str | None,
+        context: Context | None,
+        number: int,
+        **options: Any,
+    ) -> None:
+        # asyncio puts the task into a set while it is being made, so the number comes first.
+        self.number = number
+        super().__init__(
+            cast("Coroutine[Any, Any, _T]", coro),
+            loop=loop,
+            name=name or f"Task-{number}",
+            context=context,
+            **options,
+        )
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class SimFuture(asyncio.Future[_T]):
+    """An asyncio future that hashes by the order in which futures of its loop were first hashed.
+
+    Most futures are never hashed, so the number is taken late to keep their making cheap.
+    `job_name` is set on the future of an executor job, for reports.
+    """
+
+    __slots__ = ("_number", "job_name")
+
+    _number: int
+    job_name: str
+
+    def __hash__(self) -> int:
+        try:
+            return self._number
+        except AttributeError:
+            self._number = cast("_NumbersFutures", self.get_loop()).take_future_number()
+            return self._number
