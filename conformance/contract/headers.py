@@ -19,6 +19,8 @@ from conformance.contract.records import (
     SessionHeader,
 )
 
+_CONTAINERS = frozenset({dict, list})
+
 
 def materialize_create_header(header: object, inherited_event_count: object = None) -> tuple[SessionHeader, int | None]:
     """Validate a header and return an independent copy, with the inherited count (SVC-08, SVC-09).
@@ -56,7 +58,7 @@ def copy_header(header: SessionHeader) -> SessionHeader:
     For what a backend hands out: whoever changes ``handle.header.origin`` must not change the stored session.
     """
     extra = header.extra
-    if not extra and not isinstance(header.origin, dict | list) and not isinstance(header.agent_preset, dict | list):
+    if not extra and type(header.origin) not in _CONTAINERS and type(header.agent_preset) not in _CONTAINERS:
         return header
     return SessionHeader(
         id=header.id,
