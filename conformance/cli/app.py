@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from conformance import __version__
-from conformance.cli.configuration import read_configuration
 from conformance.clauses import UnknownClauseError
+from conformance.cli.configuration import read_configuration
 from conformance.drivers.errors import KitError, UsageError
 
 EXIT_KIT = 4

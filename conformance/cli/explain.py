@@ -1,7 +1,7 @@
 """``torntail clauses``: the catalogue for people, as a table or one clause in full.
 
-Everything shown is data of ``conformance.clauses`` and the names of the checks that witness a clause; with a backend named, the
-table of applicability says how each clause stands for it. Nothing is run.
+Everything shown is data of ``conformance.clauses`` and the names of the checks that witness a clause; with a backend
+named, the table of applicability says how each clause stands for it. Nothing is run.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import click
 
-from conformance.cli.configuration import split_patterns
 from conformance.clauses import AREAS, CLAUSES, Clause, Ruling, in_process_route, ruling, select
+from conformance.cli.configuration import split_patterns
 from conformance.drivers.registry import load_backend
 
 _WIDTH = 100

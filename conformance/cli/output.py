@@ -1,0 +1,122 @@
+"""What ``torntail run`` leaves on the terminal while it runs, and in the folder of ``--report``.
+
+Both are sinks of report events. The folder holds ``results.jsonl``, written line by line so that a killed run keeps
+what it had, ``summary.txt``, and ``failures/`` with one runnable program for each failure.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+
+from conformance import __version__
+from conformance.drivers.errors import UsageError
+from conformance.drivers.journal import Journal
+from conformance.model.history import event_from_json
+from conformance.model.operations import Program
+from conformance.report.cases import Case
+from conformance.report.events import FailureFound, ItemFinished, ReportEvent
+from conformance.report.lines import LinesWriter
+from conformance.report.program_text import render_program
+from conformance.report.summary import Summary
+from conformance.report.text import render_terminal
+
+_COLOURS = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "bright_black"}
+_WIDTH = 110
+_UNFINISHED = "unfinished"
+
+
+class Progress:
+    """One line on the standard error stream for each item that ended; for a terminal, not for a log.
+
+    Args:
+        total: how many items there are.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+
+    def __call__(self, event: ReportEvent) -> None:
+        """Show the end of an item; other events are not shown."""
+        if not isinstance(event, ItemFinished):
+            return
+        self._done += 1
+        count = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
+        word = click.style(f"{event.outcome:<7}", fg=_COLOURS[event.outcome])
+        seconds = f"  {event.seconds:.1f} s" if event.seconds >= 0.1 else ""
+        click.echo(f"{count} {word} {event.item}{seconds}", err=True)
+
+
+class ReportFolder:
+    """The folder of ``--report``; what an earlier run left in it under the same names is replaced.
+
+    Raises:
+        UsageError: the folder cannot be made or written.
+    """
+
+    def __init__(self, directory: Path, *, spec: str) -> None:
+        self._directory = directory
+        self._spec = spec
+        failures = directory / "failures"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            if failures.is_dir():
+                shutil.rmtree(failures)
+            self._lines = LinesWriter(directory / "results.jsonl")
+        except OSError as error:
+            raise UsageError(f"report={str(directory)!r} cannot be written: {error.strerror or error}") from error
+
+    def write(self, event: ReportEvent) -> None:
+        """Add one event to the stream."""
+        self._lines(event)
+
+    def finish(self, summary: Summary) -> None:
+        """Write the summary and the programs of the failures."""
+        self._lines.close()
+        text = render_terminal(summary, width=_WIDTH, colour=False)
+        (self._directory / "summary.txt").write_text(text.rstrip("\n") + "\n", "utf-8")
+        for number, failure in enumerate(summary.failures, 1):
+            if failure.program:
+                place = self._directory / "failures" / f"{number:02}-{failure.clause}.py"
+                place.parent.mkdir(exist_ok=True)
+                place.write_text(program_of(failure, self._spec), "utf-8")
+
+
+def program_of(failure: FailureFound, spec: str) -> str:
+    """The failure's program as a Python script that runs on its own."""
+    return render_program(
+        Program.from_json([dict(form) for form in failure.program]),
+        backend_spec=spec,
+        clause=failure.clause,
+        call=failure.call,
+        history=[event_from_json(dict(form)) for form in failure.history],
+        expected=failure.expected,
+        observed=failure.observed,
+    )
+
+
+def warn_of_unfinished(state: Path, seed: int) -> list[str]:
+    """What to say of runs that died in the middle of a program; each such program is saved as a case first.
+
+    Args:
+        state: the directory of journals and cases. seed: kept in the case; the dead run's own is not known.
+    """
+    warnings = []
+    for left in Journal.unfinished(state):
+        case = Case(
+            kit_version=__version__,
+            backend=left.backend,
+            clause=_UNFINISHED,
+            item=left.item,
+            seed=seed,
+            program=tuple(left.program.to_json()),
+        )
+        place = case.save(state / "cases")
+        warnings.append(
+            f"an earlier run died in {left.item} of {left.backend}, in or after its last call noted: "
+            f"{len(left.program.operations)} calls, kept in {place}; torntail replay {place}"
+        )
+    return warnings

@@ -1,0 +1,120 @@
+"""``torntail run``: every selected check against one backend, and the report of it.
+
+Options become ``Settings``, the runner does the rest; what comes back is shown as it happens on a terminal, folded into
+the summary at the end and, with ``--report``, written down as files.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from conformance.cli.configuration import parse_budget, split_patterns
+from conformance.cli.output import Progress, ReportFolder, warn_of_unfinished
+from conformance.contract import Durability
+from conformance.drivers.errors import UsageError
+from conformance.drivers.registry import known_backends
+from conformance.report.events import ReportEvent
+from conformance.report.summary import summarise
+from conformance.report.text import render_terminal
+from conformance.runner import PROFILES, Settings, make_plan, run
+
+_MAX_WIDTH = 120
+
+
+class Budget(click.ParamType[float]):
+    """Wall-clock time such as ``90s`` or ``2h``."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds; a plain number is seconds already."""
+        try:
+            return parse_budget(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command("run")
+@click.argument("backend", required=False)
+@click.option("--profile", type=click.Choice(list(PROFILES)), default="default", show_default=True, help="How much.")
+@click.option(
+    "--budget", type=Budget(), help="Wall-clock time for the whole run: 90, 90s, 5m, 2h.  [default: profile's]"
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Repeat the random choices of an earlier run.")
+@click.option(
+    "--clause", "clause", multiple=True, metavar="PATTERN", help="Only these: SEQ-02, SEQ, 'OWN-1*'; repeatable."
+)
+@click.option("--max-examples", type=click.IntRange(min=1), help="Random histories for each machine.")
+@click.option("--durability", type=click.Choice(get_args(Durability)), help="Check this level, claimed or not.")
+@click.option("--strict", is_flag=True, help="Should clauses fail the run too.")
+@click.option("--require-measured", is_flag=True, help="A gating clause that cannot be measured here fails the run.")
+@click.option(
+    "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write the results here."
+)
+@click.option("--colour/--no-colour", default=None, help="Colours in the report.  [default: on a terminal]")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    backend: str | None,
+    profile: str,
+    budget: float | None,
+    seed: int | None,
+    clause: tuple[str, ...],
+    max_examples: int | None,
+    durability: str | None,
+    strict: bool,
+    require_measured: bool,
+    report: Path | None,
+    colour: bool | None,
+) -> None:
+    """Check BACKEND: a registered name, module:attribute, or path/to/file.py:attribute.
+
+    Every option may also stand in [tool.torntail] of ./pyproject.toml, BACKEND as "backend".
+    """
+    if backend is None:
+        raise UsageError(
+            'no backend: torntail run BACKEND, or backend = "..." in [tool.torntail] of pyproject.toml. '
+            f"Registered: {', '.join(known_backends())}"
+        )
+    settings = Settings(
+        backend=backend,
+        profile=profile,
+        budget=budget,
+        seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
+        clauses=split_patterns(clause),
+        max_examples=max_examples,
+        durability=durability,
+        strict=strict,
+        require_measured=require_measured,
+    )
+    plan = make_plan(settings)
+    events: list[ReportEvent] = []
+    sinks: list[Callable[[ReportEvent], object]] = [events.append]
+    if sys.stderr.isatty():
+        sinks.append(Progress(total=len(plan.items)))
+    folder = ReportFolder(report, spec=backend) if report else None
+    if folder:
+        sinks.append(folder.write)
+    for warning in warn_of_unfinished(settings.state):
+        click.echo(f"warning: {warning}", err=True)
+
+    def sink(event: ReportEvent) -> None:
+        for each in sinks:
+            each(event)
+
+    code = run(plan, sink)
+    summary = summarise(events)
+    if folder:
+        folder.finish(summary)
+    in_colour = sys.stdout.isatty() if colour is None else colour
+    width = min(shutil.get_terminal_size((100, 24)).columns, _MAX_WIDTH)
+    click.echo(render_terminal(summary, width=width, colour=in_colour), color=in_colour)
+    ctx.exit(code)
