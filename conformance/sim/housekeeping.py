@@ -130,7 +130,7 @@ class HousekeepingLoop(RefusingLoop):
             return
         tasks = [] if self._closed else self.pending_tasks()
         for task in tasks:
-            # Documented for loop implementers in the C class only by its presence.
+            # asyncio's own loop sets this too, on tasks whose end it does not wait for.
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         self._dropped = tuple(tasks)
         self._forget()

@@ -38,6 +38,7 @@ JOB_TIMES_US: tuple[tuple[int, int], ...] = (
     (0, 100),
     (0, 1_000),
     (0, 10_000),
+    (100, 10_000),
 )
 """What a job's times may be: (effect, result), in virtual us after it was given a worker."""
 
@@ -106,21 +107,26 @@ class JobPool:
         if job.future.cancelled() and not self._loop.choices.flag("job had begun"):
             self._finish()
             return
-        succeeded, outcome = _run_inline(self._loop, job.name, func, args)
-        if job.result_at_us > self._loop.clock.now_us:
-            self._loop.call_at_us(job.result_at_us, self._deliver, job.future, succeeded, outcome)
-        else:
-            self._deliver(job.future, succeeded, outcome)
+        self._settle(job, _run_inline(self._loop, job.name, func, args))
+        # The traceback of a failed job holds this frame, and the job holds that traceback.
+        del job, func, args
 
-    def _deliver(self, future: SimFuture[Any], succeeded: bool, outcome: Any) -> None:
+    def _settle(self, job: Job, outcome: tuple[bool, Any]) -> None:
+        if job.result_at_us > self._loop.clock.now_us:
+            self._loop.call_at_us(job.result_at_us, self._deliver, job.future, outcome)
+        else:
+            self._deliver(job.future, outcome)
+
+    def _deliver(self, future: SimFuture[Any], outcome: tuple[bool, Any]) -> None:
         self._finish()
         if future.done():
             return
+        succeeded, value = outcome
         if succeeded:
-            future.set_result(outcome)
+            future.set_result(value)
         else:
             # A StopIteration is refused here, or wrapped, by the same code as on the real loop.
-            future.set_exception(_as_asyncio_error(outcome))
+            future.set_exception(_as_asyncio_error(value))
 
     def _finish(self) -> None:
         self._free_workers += 1
@@ -164,10 +170,8 @@ def _run_inline(loop: SchedulingLoop, name: str, func: Callable[..., Any], args:
         # It was meant for the program: the job has the main thread, which no real worker has.
         raise
     except BaseException as exc:  # noqa: BLE001 - a worker thread hands on whatever it meets
-        # Without its first entry the traceback starts in the job's own function, and does not
-        # keep this frame, and through it the arguments, alive.
-        trace = exc.__traceback__
-        return False, exc.with_traceback(trace.tb_next if trace is not None else None)
+        # Without its first entry the traceback starts in the job's own function.
+        return False, exc.with_traceback(exc.__traceback__ and exc.__traceback__.tb_next)
     finally:
         asyncio._set_running_loop(loop)
         loop.running_job = None

@@ -180,10 +180,13 @@ class SimLoop(SchedulingLoop):
             while timers and timers[0][0] <= now_us:
                 ready.append(heappop(timers)[2])
         count = len(ready)
+        handle: asyncio.Handle | None = None
         for _ in range(count):
             handle = ready.popleft()
             if not handle._cancelled:
                 handle._run()
+        # An exception that a callback raised keeps this frame, which must not keep the last task.
+        handle = None
         if self._tasks:
             self._prune_tasks()
         return count
