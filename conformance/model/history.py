@@ -50,8 +50,8 @@ class ErrorView:
     """An exception as data.
 
     Attributes:
-        kind: the contract's class name after the backend's mapping, ``TypeError`` or ``ValueError`` where it is one, else
-            the class's own name.
+        kind: the contract's class name after the backend's mapping, ``TypeError`` or ``ValueError`` where it is one,
+            else the class's own name.
         type_name: the class's own name.
         members: the members of an exception group.
         notes: notes and the texts of the cause chain, for a session named there (FLUSH-02).

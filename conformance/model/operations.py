@@ -1,7 +1,7 @@
 """Operations as data: what a program does to a backend, one frozen record for each call.
 
-The same records are drawn by a machine, written by a scenario, sent over a driver protocol, saved as a case, replayed and
-printed. Instances and handles are small numbers chosen by the program, so that a program needs no results to be
+The same records are drawn by a machine, written by a scenario, sent over a driver protocol, saved as a case, replayed
+and printed. Instances and handles are small numbers chosen by the program, so that a program needs no results to be
 written down. Arguments are held as given, wrong ones included; nothing here checks them.
 """
 
@@ -133,7 +133,7 @@ class Close(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Leave(Operation):
-    """Enter the handle as a context manager and leave it; with ``raising`` by an exception of the caller's (CLOSE-05)."""
+    """Enter the handle as a context manager and leave it; ``raising`` by an exception of the caller's (CLOSE-05)."""
 
     kind: ClassVar[str] = "leave"
     handle: int

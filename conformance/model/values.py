@@ -1,7 +1,7 @@
 """Python values as data: a JSON form for anything a program may hand to a backend, copies, and equality.
 
 Programs are saved, sent and replayed, so an argument that is *not* JSON (a set, NaN, an object) needs a JSON form too:
-a tagged object ``{"$py": kind, ...}``. Equality here is the contract's: equal as JSON, with ``true`` never ``1`` and floats
+a tagged object ``{"$py": kind, ...}``. Equality here is the contract's: equal as JSON, ``true`` never ``1``, floats
 compared to the bit. Nothing here judges anything.
 """
 

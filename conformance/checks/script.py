@@ -1,0 +1,127 @@
+"""The vocabulary in which named scenarios are written: one method for each operation, and short ways to make arguments.
+
+A scenario only *does* things. It asserts nothing and decides nothing: the model judges each step, and the table says which
+scenarios run. Instances and handles are the small numbers that stand for them in programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+from conformance.contract import SessionHeader
+from conformance.drivers.execution import Execution
+from conformance.model.history import Outcome
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Discard,
+    Flush,
+    FlushInstance,
+    Leave,
+    ListSessions,
+    OpenInstance,
+    OpenSession,
+    Read,
+    Stat,
+)
+
+CREATED_AT = 1_700_000_000_000
+"""Unix ms of the sessions that scenarios create."""
+
+_UNSET: Any = object()
+
+
+def event(seq: Any, type: Any = "user/message", *, data: Any = _UNSET, **more: Any) -> dict[str, Any]:
+    """One event; its data says its seq, so that no two events of a log are alike."""
+    return {
+        "type": type,
+        "seq": seq,
+        "time": CREATED_AT + seq if isinstance(seq, int) else CREATED_AT,
+        "data": {"text": f"event {seq}"} if data is _UNSET else data,
+        **more,
+    }
+
+
+def batch(first: int, count: int, *, mark: str = "event") -> list[dict[str, Any]]:
+    """A contiguous batch of ``count`` events from seq ``first``; ``mark`` tells batches at the same seqs apart."""
+    return [event(seq, data={"text": f"{mark} {seq}"}) for seq in range(first, first + count)]
+
+
+def header(session_id: Any = "s1", *, extra: Mapping[str, Any] | None = None, **fields: Any) -> SessionHeader:
+    """A header; ``extra`` and the other fields as given."""
+    values = {"created_at": CREATED_AT, **fields}
+    return SessionHeader(id=session_id, extra=MappingProxyType(dict(extra or {})), **values)
+
+
+class Script:
+    """Performs a scenario's steps through one execution. Methods that make something return its number."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._instances = 0
+        self._handles = 0
+
+    def instance(self) -> int:
+        """A fresh instance over the same storage."""
+        self._instances += 1
+        self._execution.do(OpenInstance(self._instances))
+        return self._instances
+
+    def create(
+        self, instance: int, session: Any = "s1", *, header: SessionHeader | None = None, inherited: Any = None
+    ) -> int:
+        """``create``; the number names the handle, where one was returned. ``header`` replaces the plain one."""
+        self._handles += 1
+        given = header if header is not None else SessionHeader(id=session, created_at=CREATED_AT)
+        self._execution.do(Create(instance, self._handles, given, inherited))
+        return self._handles
+
+    def open(self, instance: int, session: Any = "s1", access: Literal["read", "write"] = "read") -> int:
+        """``open``; the number names the handle, where one was returned."""
+        self._handles += 1
+        self._execution.do(OpenSession(instance, self._handles, session, access))
+        return self._handles
+
+    def stat(self, instance: int, session: Any = "s1") -> Outcome:
+        """``stat``."""
+        return self._execution.do(Stat(instance, session))
+
+    def list(self, instance: int) -> Outcome:
+        """``list``."""
+        return self._execution.do(ListSessions(instance))
+
+    def flush_all(self, instance: int) -> Outcome:
+        """The service's ``flush``."""
+        return self._execution.do(FlushInstance(instance))
+
+    def close_all(self, instance: int) -> Outcome:
+        """The service's ``close``."""
+        return self._execution.do(CloseInstance(instance))
+
+    def read(self, handle: int, offset: Any = 0, length: Any = None, *, scribble: bool = False) -> Outcome:
+        """``read``; with ``scribble`` the caller overwrites what it got."""
+        return self._execution.do(Read(handle, offset, length, scribble))
+
+    def append(self, handle: int, events: Any, *, scribble: bool = False) -> Outcome:
+        """``append``; with ``scribble`` the caller overwrites the batch once the call is under way."""
+        return self._execution.do(Append(handle, events, scribble))
+
+    def flush(self, handle: int) -> Outcome:
+        """``flush``."""
+        return self._execution.do(Flush(handle))
+
+    def close(self, handle: int) -> Outcome:
+        """``close``."""
+        return self._execution.do(Close(handle))
+
+    def leave(self, handle: int, *, raising: bool = False) -> Outcome:
+        """Enter and leave the handle's context."""
+        return self._execution.do(Leave(handle, raising))
+
+    def discard(self, handle: int) -> Outcome:
+        """Forget the handle without closing it, and collect it."""
+        return self._execution.do(Discard(handle))

@@ -1,0 +1,145 @@
+"""One program in one world: perform, write down, judge, and keep the reference in step.
+
+The single place where an operation goes through all of it. Machines and scenarios call ``do``; a replay calls
+``run_program``. The history is kept as data; verdicts are the model's alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.clauses import Violation
+from conformance.contract import Backend
+from conformance.drivers.inprocess import InProcessDriver
+from conformance.drivers.journal import Journal
+from conformance.drivers.partner import Partner
+from conformance.drivers.watchdog import Watchdog
+from conformance.model.history import Completion, Event, Invocation, Outcome
+from conformance.model.judge import Judge
+from conformance.model.operations import Operation, Program
+from conformance.sim import Choices
+
+
+class Execution:
+    """Runs one program against one backend over one root.
+
+    Args:
+        backend: the backend under test.
+        root: its storage, absent at first.
+        partner: the reference that takes every step beside it, or None.
+        journal: where each operation is written down before it is performed.
+
+    Attributes:
+        operations: what was performed so far.
+        history: what happened so far.
+        judge: the model's state; machines look there for what may be done next.
+        reference_answer: what the reference said to the call that broke a clause, or "".
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        root: Path,
+        *,
+        partner: Backend | None = None,
+        journal: Journal | None = None,
+        choices: Choices | None = None,
+        watchdog: Watchdog | None = None,
+    ) -> None:
+        self.backend = backend
+        self.operations: list[Operation] = []
+        self.history: list[Event] = []
+        self.judge = Judge(backend.capabilities)
+        self.reference_answer = ""
+        self._journal = journal
+        self._driver = InProcessDriver(backend, root, choices=choices, watchdog=watchdog)
+        self._partner = Partner(partner, root) if partner is not None else None
+
+    @property
+    def program(self) -> Program:
+        """What was performed so far, as data."""
+        return Program(tuple(self.operations))
+
+    @property
+    def witnesses(self) -> Counter[str]:
+        """Clause id -> how often it was exercised."""
+        return self.judge.witnesses
+
+    def do(self, operation: Operation) -> Outcome:
+        """Perform one operation and judge it.
+
+        Raises:
+            Violation: the clause that the backend broke.
+            KitError: the reference broke the model, or differs from what the model calls the only answer.
+            SetupError: the first instance could not be opened.
+        """
+        if self._journal is not None:
+            self._journal.note(operation)
+        call = len(self.operations)
+        self.operations.append(operation)
+        begun = Invocation(call, operation, at=self._driver.now_us())
+        self.history.append(begun)
+        self.judge.feed(begun)
+        outcome = self._driver.perform(operation)
+        ended = Completion(call, outcome, at=self._driver.now_us())
+        self.history.append(ended)
+        try:
+            self.judge.feed(ended)
+        except Violation:
+            if self._partner is not None:
+                self.reference_answer = self._partner.answer(operation)
+            raise
+        if self._partner is not None:
+            self._partner.follow(operation, outcome, self.judge)
+        return outcome
+
+    def finish(self) -> None:
+        """End what the program left open; to be called once, whatever happened."""
+        self._driver.finish()
+        if self._partner is not None:
+            self._partner.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """What one program came to.
+
+    Attributes:
+        program: the operations that were performed, up to the one that broke a clause.
+    """
+
+    program: Program
+    history: tuple[Event, ...]
+    witnesses: Counter[str]
+    violation: Violation | None
+    reference_answer: str
+
+
+def run_program(
+    backend: Backend,
+    program: Program,
+    root: Path,
+    *,
+    partner: Backend | None = None,
+    journal: Journal | None = None,
+    watchdog: Watchdog | None = None,
+) -> ProgramResult:
+    """Perform a whole program; stops at the first violation.
+
+    Raises:
+        KitError, SetupError: as ``Execution.do``.
+    """
+    execution = Execution(backend, root, partner=partner, journal=journal, watchdog=watchdog)
+    found: Violation | None = None
+    try:
+        for operation in program.operations:
+            execution.do(operation)
+    except Violation as violation:
+        found = violation
+    finally:
+        execution.finish()
+    return ProgramResult(
+        execution.program, tuple(execution.history), execution.witnesses, found, execution.reference_answer
+    )

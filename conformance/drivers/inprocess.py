@@ -1,0 +1,247 @@
+"""Drives a Python backend in this process: one operation in, one outcome out.
+
+The driver keeps the real instances and handles under the numbers that the program gave them. Arguments are fresh
+copies, so that neither side can change what the program or the history holds. It opens, calls and observes; it judges
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from conformance.contract import Backend
+from conformance.drivers.errors import SetupError
+from conformance.drivers.factory import Instance, enter_instance
+from conformance.drivers.loops import NeverEnded, host_for
+from conformance.drivers.outcomes import CallerError, Observer, scribble
+from conformance.drivers.watchdog import Watchdog
+from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Discard,
+    Flush,
+    FlushInstance,
+    Leave,
+    ListSessions,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Read,
+    Stat,
+)
+from conformance.model.values import clone
+from conformance.sim import Choices
+
+
+class Absent(Exception):
+    """The program names an instance or a handle that was never returned."""
+
+
+class InProcessDriver:
+    """One backend over one root, driven call by call on its own loop.
+
+    Args:
+        watchdog: told of each call, where one is running.
+    """
+
+    def __init__(
+        self, backend: Backend, root: Path, *, choices: Choices | None = None, watchdog: Watchdog | None = None
+    ) -> None:
+        self.backend = backend
+        self.root = root
+        self._host = host_for(backend.capabilities, choices)
+        self._watchdog = watchdog
+        self._observer = Observer(backend)
+        self._instances: dict[int, Instance] = {}
+        self._handles: dict[int, Any] = {}
+        self._opened = False
+
+    def now_us(self) -> int:
+        """The time of the history, in microseconds."""
+        return self._host.now_us()
+
+    def perform(self, operation: Operation) -> Outcome:
+        """Perform one operation to its end.
+
+        Raises:
+            SetupError: the first instance could not be opened.
+        """
+        try:
+            return Returned(self._run(operation, _PERFORM[type(operation)](self, operation)))
+        except Absent:
+            return Skipped()
+        except NeverEnded as error:
+            if isinstance(operation, OpenInstance) and not self._opened:
+                raise SetupError(f"backend {self.backend.name!r}: opening an instance {error}") from error
+            return Hung(str(error))
+        except SetupError as error:
+            if not self._opened:
+                raise
+            return Raised(self._observer.error(error.__cause__ or error))
+        except asyncio.CancelledError as error:
+            return Raised(self._observer.error(error))
+        except Exception as error:  # noqa: BLE001
+            # Whatever a backend raises is an observation, and the model's to judge.
+            return Raised(self._observer.error(error))
+
+    def _run(self, operation: Operation, call: Coroutine[Any, Any, Value]) -> Value:
+        if self._watchdog is None:
+            return self._host.run(call)
+        self._watchdog.watch(f"backend {self.backend.name!r}: {operation.kind}")
+        try:
+            return self._host.run(call)
+        finally:
+            self._watchdog.rest()
+
+    def finish(self) -> None:
+        """End every instance that is still open, as a user of it would, and drop the loop; errors no longer count."""
+        for number in list(self._instances):
+            self.perform(CloseInstance(number))
+            instance = self._instances.pop(number)
+            try:
+                self._host.run(instance.leave())
+            except (Exception, asyncio.CancelledError):  # noqa: BLE001
+                # The program is over and judged; what a broken backend does on its way out is no observation.
+                continue
+        self._handles.clear()
+        self._host.close()
+
+    def _instance(self, number: int) -> Any:
+        try:
+            return self._instances[number].persistence
+        except KeyError:
+            raise Absent from None
+
+    def _handle(self, number: int) -> Any:
+        try:
+            return self._handles[number]
+        except KeyError:
+            raise Absent from None
+
+    def _artifact_size(self, session_id: Any) -> int | None:
+        if self.backend.location is None or not isinstance(session_id, str):
+            return None
+        path = self.backend.location(self.root, session_id)
+        if path is None:
+            return None
+        try:
+            return path.stat().st_size
+        except FileNotFoundError:
+            return None
+
+    async def _open_instance(self, op: OpenInstance) -> Value:
+        self._instances[op.instance] = await enter_instance(self.backend, self.root, self._host.env)
+        self._opened = True
+        return None
+
+    async def _close_instance(self, op: CloseInstance) -> Value:
+        await self._instance(op.instance).close()
+        return None
+
+    async def _flush_instance(self, op: FlushInstance) -> Value:
+        await self._instance(op.instance).flush()
+        return None
+
+    async def _create(self, op: Create) -> Value:
+        service = self._instance(op.instance)
+        if op.inherited is None:
+            handle = await service.create(op.header)
+        else:
+            handle = await service.create(op.header, op.inherited)
+        self._handles[op.handle] = handle
+        return self._observer.handle(handle)
+
+    async def _open_session(self, op: OpenSession) -> Value:
+        handle = await self._instance(op.instance).open(op.session, op.access)
+        self._handles[op.handle] = handle
+        return self._observer.handle(handle)
+
+    async def _stat(self, op: Stat) -> Value:
+        snapshot = await self._instance(op.instance).stat(op.session)
+        if snapshot is None:
+            return None
+        return self._observer.snapshot(op.instance, snapshot, self._artifact_size(op.session))
+
+    async def _list(self, op: ListSessions) -> Value:
+        snapshots = await self._instance(op.instance).list()
+        if not isinstance(snapshots, list | tuple):
+            return self._observer.events(snapshots)
+        return [
+            self._observer.snapshot(
+                op.instance, snapshot, self._artifact_size(getattr(getattr(snapshot, "header", None), "id", None))
+            )
+            for snapshot in snapshots
+        ]
+
+    async def _read(self, op: Read) -> Value:
+        handle = self._handle(op.handle)
+        if op.length is None:
+            value = await (handle.read() if op.offset == 0 and type(op.offset) is int else handle.read(op.offset))
+        else:
+            value = await handle.read(op.offset, op.length)
+        copied = self._observer.events(value)
+        if op.scribble:
+            scribble(value)
+        return copied
+
+    async def _append(self, op: Append) -> Value:
+        handle = self._handle(op.handle)
+        events = clone(op.events)
+        if not op.scribble:
+            await handle.append(events)
+            return None
+        if self.backend.sync:
+            # A plain function has taken its arguments only once its job ran.
+            await handle.append(events)
+            scribble(events)
+            return None
+        # "Called" is the first suspension: one turn of the loop after the task was made.
+        task = asyncio.ensure_future(handle.append(events))
+        await asyncio.sleep(0)
+        scribble(events)
+        await task
+        return None
+
+    async def _flush(self, op: Flush) -> Value:
+        await self._handle(op.handle).flush()
+        return None
+
+    async def _close(self, op: Close) -> Value:
+        await self._handle(op.handle).close()
+        return None
+
+    async def _leave(self, op: Leave) -> Value:
+        async with self._handle(op.handle):
+            if op.raising:
+                raise CallerError("raised by the caller inside the context")
+        return None
+
+    async def _discard(self, op: Discard) -> Value:
+        self._handle(op.handle)
+        del self._handles[op.handle]
+        gc.collect()
+        return None
+
+
+_PERFORM: dict[type[Operation], Callable[[InProcessDriver, Any], Coroutine[Any, Any, Value]]] = {
+    OpenInstance: InProcessDriver._open_instance,
+    CloseInstance: InProcessDriver._close_instance,
+    FlushInstance: InProcessDriver._flush_instance,
+    Create: InProcessDriver._create,
+    OpenSession: InProcessDriver._open_session,
+    Stat: InProcessDriver._stat,
+    ListSessions: InProcessDriver._list,
+    Read: InProcessDriver._read,
+    Append: InProcessDriver._append,
+    Flush: InProcessDriver._flush,
+    Close: InProcessDriver._close,
+    Leave: InProcessDriver._leave,
+    Discard: InProcessDriver._discard,
+}

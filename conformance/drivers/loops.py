@@ -1,0 +1,133 @@
+"""The two loops a backend can be driven on: the simulated one, and asyncio's own for ``loop="real"``.
+
+Both run one coroutine to its end under a deadline, any number of times, and say in one way that it never ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any, Protocol, TypeVar
+
+from conformance.contract import Capabilities
+from conformance.drivers.watchdog import WallHang
+from conformance.sim import BlockingJob, Choices, Env, SimLoop, Stuck, VirtualClock
+from conformance.sim.env import Clock
+
+_T = TypeVar("_T")
+
+CALL_DEADLINE_US = 60_000_000
+"""Virtual microseconds that one call may take."""
+
+REAL_DEADLINE_S = 20.0
+"""Wall seconds that one call may take on a real loop."""
+
+
+class NeverEnded(Exception):
+    """The call did not end within its deadline; the message says where it waits."""
+
+
+class Host(Protocol):
+    """A loop that runs calls one after the other."""
+
+    env: Env
+
+    def run(self, call: Coroutine[Any, Any, _T]) -> _T:
+        """Run to completion.
+
+        Raises:
+            NeverEnded: the deadline passed, or nothing can ever happen again.
+        """
+
+    def now_us(self) -> int:
+        """The time of the history, in microseconds."""
+
+    def close(self) -> None:
+        """Drop what is left on the loop."""
+
+
+class SimHost:
+    """Virtual time: a deadline costs nothing and a deadlock is seen at once."""
+
+    def __init__(self, choices: Choices | None = None) -> None:
+        self._clock = VirtualClock()
+        self._loop = SimLoop(choices, self._clock)
+        self.env = Env(self._clock)
+
+    def run(self, call: Coroutine[Any, Any, _T]) -> _T:
+        """See ``Host``."""
+        try:
+            return self._loop.run(call, deadline_us=CALL_DEADLINE_US)
+        except (Stuck, BlockingJob) as error:
+            raise NeverEnded(str(error)) from error
+        except WallHang as error:
+            raise NeverEnded(str(error)) from error
+
+    def now_us(self) -> int:
+        """See ``Host``."""
+        return self._clock.now_us
+
+    def close(self) -> None:
+        """See ``Host``."""
+        self._loop.drop()
+
+
+class _WallClock:
+    """The clock of a real loop's environment."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> int:
+        """Unix milliseconds."""
+        import time
+
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return self._loop.time()
+
+
+class RealHost:
+    """Wall time, for backends with sockets or threads of their own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        clock: Clock = _WallClock(self._loop)
+        self.env = Env(clock)
+        self._start = self._loop.time()
+
+    def run(self, call: Coroutine[Any, Any, _T]) -> _T:
+        """See ``Host``."""
+        task = self._loop.create_task(call)
+        try:
+            done, _ = self._loop.run_until_complete(asyncio.wait({task}, timeout=REAL_DEADLINE_S))
+        except WallHang as error:
+            raise NeverEnded(str(error)) from error
+        if not done:
+            task.cancel()
+            raise NeverEnded(f"no answer within {REAL_DEADLINE_S:.0f} s of wall time")
+        return task.result()
+
+    def now_us(self) -> int:
+        """See ``Host``."""
+        return int((self._loop.time() - self._start) * 1_000_000)
+
+    def close(self) -> None:
+        """See ``Host``."""
+        pending = asyncio.all_tasks(self._loop)
+        for task in pending:
+            task.cancel()
+        if pending:
+            with contextlib.suppress(asyncio.CancelledError):
+                self._loop.run_until_complete(asyncio.wait(pending, timeout=REAL_DEADLINE_S))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+
+def host_for(capabilities: Capabilities, choices: Choices | None = None) -> Host:
+    """The loop that the backend registered for."""
+    return RealHost() if capabilities.loop == "real" else SimHost(choices)

@@ -1,0 +1,156 @@
+"""Turns what a backend returned or raised into the data that a history holds.
+
+Everything is copied at this moment: nothing in a history is shared with the backend. Nothing here judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from conformance.contract import CONTRACT_ERRORS, Backend, SessionHeader
+from conformance.model.history import ErrorView, HandleView, Odd, SnapshotView
+from conformance.model.values import clone, plain
+
+_HEADER_FIELDS = tuple(SessionHeader.__dataclass_fields__)
+_SHOWN = 200
+
+
+class CallerError(Exception):
+    """What the caller raises inside a handle's context (CLOSE-05)."""
+
+
+class Observer:
+    """Looks at results of one backend; numbers revisions by first use within their instance."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._errors = backend.errors
+        self._revisions: dict[tuple[int, Any], int] = {}
+        self._unhashable: list[tuple[int, Any]] = []
+
+    def handle(self, value: Any) -> HandleView | Odd:
+        """What a handle says of itself."""
+        try:
+            return HandleView(
+                clone(value.id), header_view(value.header), clone(value.access), clone(value.inherited_event_count)
+            )
+        except AttributeError as error:
+            return Odd(f"{value!r:.{_SHOWN}} ({error})")
+
+    def snapshot(self, instance: int, value: Any, artifact_size: int | None) -> SnapshotView | Odd:
+        """A snapshot with its revision numbered."""
+        try:
+            return SnapshotView(
+                header_view(value.header),
+                self._revision(instance, value.revision),
+                clone(value.event_count),
+                clone(value.size_bytes),
+                artifact_size,
+            )
+        except AttributeError as error:
+            return Odd(f"{value!r:.{_SHOWN}} ({error})")
+
+    def _revision(self, instance: int, token: Any) -> int:
+        try:
+            return self._revisions.setdefault((instance, token), len(self._revisions) + len(self._unhashable))
+        except TypeError:
+            for number, known in enumerate(self._unhashable):
+                if known == (instance, token):
+                    return -1 - number
+            self._unhashable.append((instance, token))
+            return -len(self._unhashable)
+
+    def events(self, value: Any) -> list[Any] | Odd:
+        """What ``read`` returned, as plain dicts and lists of our own."""
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            copied: list[Any] = plain(value)
+            return copied
+        return Odd(f"{value!r:.{_SHOWN}} of type {type(value).__name__}")
+
+    def error(self, error: BaseException) -> ErrorView:
+        """An exception as data, under the contract's name for it."""
+        members = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+        return ErrorView(
+            self._kind(error),
+            type(error).__name__,
+            _text(error),
+            _field(error, "session_id", str),
+            _field(error, "expected", int),
+            _field(error, "got", int),
+            _location(error),
+            tuple(self.error(member) for member in members),
+            tuple(_notes(error)),
+        )
+
+    def _kind(self, error: BaseException) -> str:
+        mapped = [(own, theirs) for own, theirs in self._errors.items() if isinstance(error, own)]
+        if mapped:
+            # The most specific of the classes that match: the one latest in the error's own line of ancestors.
+            line = type(error).__mro__
+            return min(mapped, key=lambda pair: line.index(pair[0]) if pair[0] in line else len(line))[1].__name__
+        if isinstance(error, BaseExceptionGroup):
+            return "ExceptionGroup"
+        for kind in (*CONTRACT_ERRORS.values(), TypeError, ValueError):
+            if isinstance(error, kind):
+                return kind.__name__
+        return type(error).__name__
+
+
+def header_view(header: Any) -> Any:
+    """The header as a record of ours where it has every field, else its repr."""
+    try:
+        values = {name: getattr(header, name) for name in _HEADER_FIELDS}
+    except AttributeError as error:
+        return f"{header!r:.{_SHOWN}} ({error})"
+    extra = values["extra"]
+    values = {name: plain(value) for name, value in values.items()}
+    if isinstance(extra, Mapping):
+        values["extra"] = MappingProxyType(values["extra"])
+    return SessionHeader(**values)
+
+
+def _text(error: BaseException) -> str:
+    return str(error)[:2000]
+
+
+def _field(error: BaseException, name: str, kind: type) -> Any:
+    value = getattr(error, name, None)
+    return value if type(value) is kind else None
+
+
+def _location(error: BaseException) -> str | None:
+    location = getattr(error, "location", None)
+    return None if location is None else str(location)
+
+
+def _notes(error: BaseException) -> list[str]:
+    found = [str(note) for note in getattr(error, "__notes__", ())]
+    seen = {id(error)}
+    cause = error.__cause__ or error.__context__
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        found.append(f"{type(cause).__name__}: {_text(cause)}")
+        cause = cause.__cause__ or cause.__context__
+    return found
+
+
+def scribble(value: Any) -> None:
+    """Overwrite what the caller holds, as deep as it can be: what cannot be mutated is left (SEQ-06, SEQ-07)."""
+    if isinstance(value, list):
+        for item in value:
+            scribble(item)
+        value.append({"type": "user/message", "seq": 10**6, "time": 0, "data": "scribbled"})
+    elif isinstance(value, dict):
+        for item in value.values():
+            scribble(item)
+        for key in list(value):
+            if not isinstance(value[key], dict | list):
+                value[key] = "scribbled"
+        value["scribbled"] = True
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for item in value:
+            scribble(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            scribble(item)

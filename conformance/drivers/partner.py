@@ -1,0 +1,185 @@
+"""The reference partner: a conforming backend that takes every step beside the one under test.
+
+Its own history is judged by its own judge; a violation there is an error of the kit, for then the model or the
+reference is wrong. Wherever the model allows exactly one answer, on both sides, the two answers must be the same: where
+they are not, the model overlooked something, and that is told too. A partner in memory has no second instance: it stands
+aside while several instances live, and is built anew from the model's state when one is left.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conformance.clauses import Violation
+from conformance.contract import Backend, SessionHeader
+from conformance.drivers.errors import KitError
+from conformance.drivers.inprocess import InProcessDriver
+from conformance.model.history import Completion, HandleView, Invocation, Outcome, Raised, Returned, SnapshotView
+from conformance.model.judge import Judge
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Discard,
+    Flush,
+    OpenInstance,
+    OpenSession,
+    Operation,
+)
+from conformance.model.state import Session
+from conformance.model.values import clone, same
+from conformance.model.views import headers_differ
+from conformance.model.words import outcome_text, snapshot_id
+
+
+class Partner:
+    """Follows the operations of one program."""
+
+    def __init__(self, backend: Backend, root: Path) -> None:
+        self._backend = backend
+        self._root = root
+        self._shares_storage = backend.capabilities.storage != "memory"
+        self._live: set[int] = set()
+        self._aside = False
+        self._generation = 0
+        self._start()
+
+    def _start(self) -> None:
+        self._generation += 1
+        root = self._root.with_name(f"{self._root.name}-partner{self._generation}")
+        self._driver = InProcessDriver(self._backend, root)
+        self._judge = Judge(self._backend.capabilities)
+        self._calls = 0
+
+    def follow(self, operation: Operation, outcome: Outcome, judge: Judge) -> Outcome | None:
+        """Take the same step; ``outcome`` and ``judge`` are those of the backend under test, already judged.
+
+        Returns the partner's own outcome, or None while it stands aside.
+
+        Raises:
+            KitError: the partner breaks the model, or differs where the model allows one answer.
+        """
+        if not self._shares_storage and self._steps_aside(operation, judge):
+            return None
+        answer = self._perform(operation)
+        if judge.exact and self._judge.exact and not _agree(outcome, answer):
+            raise KitError(
+                f"the reference {self._backend.name!r} and the backend differ at {operation!r:.300}, where the model"
+                f" allows one answer.\nreference: {outcome_text(answer)}\nbackend: {outcome_text(outcome)}"
+            )
+        return answer
+
+    def answer(self, operation: Operation) -> str:
+        """What the partner says to an operation at which the backend under test was found wrong, in a few words."""
+        if self._aside:
+            return ""
+        return outcome_text(self._perform(operation))
+
+    def finish(self) -> None:
+        """End what is open."""
+        self._driver.finish()
+
+    def _perform(self, operation: Operation) -> Outcome:
+        call = self._calls
+        self._calls += 1
+        self._judge.feed(Invocation(call, operation))
+        outcome = self._driver.perform(operation)
+        try:
+            self._judge.feed(Completion(call, outcome))
+        except Violation as found:
+            raise KitError(
+                f"the reference {self._backend.name!r} breaks the model at {operation!r:.300}: {found}"
+            ) from found
+        return outcome
+
+    def _steps_aside(self, operation: Operation, judge: Judge) -> bool:
+        """Whether a partner that has one instance only must sit this operation out."""
+        if isinstance(operation, OpenInstance):
+            self._live.add(operation.instance)
+        if len(self._live) > 1:
+            self._aside = True
+        if isinstance(operation, CloseInstance):
+            self._live.discard(operation.instance)
+            if self._aside:
+                self._driver.finish()
+                if len(self._live) == 1:
+                    self._rebuild(judge, next(iter(self._live)))
+                return True
+        return self._aside
+
+    def _rebuild(self, judge: Judge, instance: int) -> None:
+        """Bring a new partner to the state that the surviving instance is in."""
+        self._start()
+        self._aside = False
+        builder = _Builder(self, instance)
+        world = judge.world
+        sessions = [world.visible(instance, found)[0] for found in dict.fromkeys((*world.stored, *_ids(judge)))]
+        for session in sessions:
+            if session is not None and not session.unsure and not session.opaque:
+                builder.build(session)
+        for number, handle in judge.world.handles.items():
+            if handle.instance == instance and not handle.is_writer and not handle.closed:
+                builder.reader(number, handle.session)
+
+
+def _ids(judge: Judge) -> list[str]:
+    return [session_id for _, session_id in judge.world.pending]
+
+
+class _Builder:
+    """Gives a new partner the sessions and handles that the model knows."""
+
+    def __init__(self, partner: Partner, instance: int) -> None:
+        self._partner = partner
+        self._instance = instance
+        self._spare = 1_000_000
+        partner._perform(OpenInstance(instance))
+
+    def build(self, session: Session) -> None:
+        owner = session.owner if session.owner is not None and session.owner.instance == self._instance else None
+        number = self._spare if owner is None else owner.number
+        self._spare += 1
+        self._must(Create(self._instance, number, session.header, session.inherited))
+        if session.log:
+            self._must(Append(number, clone(session.log)))
+        if session.durable:
+            self._must(Flush(number))
+        if owner is None:
+            self._must(Close(number))
+            self._must(Discard(number))
+
+    def reader(self, number: int, session: Session) -> None:
+        self._partner._perform(OpenSession(self._instance, number, session.id, "read"))
+
+    def _must(self, operation: Operation) -> None:
+        outcome = self._partner._perform(operation)
+        if not isinstance(outcome, Returned):
+            raise KitError(f"the reference cannot be rebuilt: {operation!r:.300} {outcome_text(outcome)}")
+
+
+def _agree(left: Outcome, right: Outcome) -> bool:
+    """Whether two answers are the same in everything that the contract fixes."""
+    if isinstance(left, Raised) and isinstance(right, Raised):
+        one, two = left.error, right.error
+        return (one.kind, one.expected, one.got) == (two.kind, two.expected, two.got)
+    if isinstance(left, Returned) and isinstance(right, Returned):
+        return _values_agree(left.value, right.value)
+    return type(left) is type(right)
+
+
+def _values_agree(left: Any, right: Any) -> bool:
+    if isinstance(left, HandleView) and isinstance(right, HandleView):
+        return (left.id, left.access) == (right.id, right.access) and _headers_agree(left.header, right.header)
+    if isinstance(left, SnapshotView) and isinstance(right, SnapshotView):
+        return _headers_agree(left.header, right.header)
+    if isinstance(left, list) and isinstance(right, list):
+        if left and isinstance(left[0], SnapshotView):
+            return sorted(map(repr, map(snapshot_id, left))) == sorted(map(repr, map(snapshot_id, right)))
+        return same(left, right, exact=False)
+    return left is None and right is None
+
+
+def _headers_agree(left: Any, right: Any) -> bool:
+    return isinstance(left, SessionHeader) and not headers_differ(left, right)

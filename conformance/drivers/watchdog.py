@@ -1,0 +1,68 @@
+"""The wall watchdog: a call that blocks the thread is interrupted and named.
+
+Virtual time cannot pass while code blocks, so a real timer looks after each call. It uses SIGALRM, and only in the main
+thread of a process where nobody else does; elsewhere a blocking call is left to the journal, which names it afterwards.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Self
+
+LIMIT_S = 20.0
+"""Wall seconds that one call may hold the thread."""
+
+_TICK_S = 1.0
+
+
+class WallHang(BaseException):
+    """A call held the thread past its limit.
+
+    Not an ``Exception``: a backend's own ``except Exception`` must not take it for a fault of its storage.
+    """
+
+
+class Watchdog:
+    """Watches the calls made between ``__enter__`` and ``__exit__``.
+
+    The timer ticks once a second and only looks at a time stamp, so that a call costs one assignment.
+    """
+
+    def __init__(self, limit_s: float = LIMIT_S) -> None:
+        self._limit_s = limit_s
+        self._call = ""
+        self._since: float | None = None
+        self._armed = False
+
+    def watch(self, call: str) -> None:
+        """A call begins."""
+        self._call, self._since = call, time.monotonic()
+
+    def rest(self) -> None:
+        """No call is under way."""
+        self._since = None
+
+    def _tick(self, signum: int, frame: FrameType | None) -> None:
+        since = self._since
+        if since is not None and time.monotonic() - since > self._limit_s:
+            self._since = None
+            raise WallHang(f"{self._call} held the thread for more than {self._limit_s:.0f} s of wall time")
+
+    def __enter__(self) -> Self:
+        usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        if usable and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
+            signal.signal(signal.SIGALRM, self._tick)
+            signal.setitimer(signal.ITIMER_REAL, _TICK_S, _TICK_S)
+            self._armed = True
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._armed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            self._armed = False

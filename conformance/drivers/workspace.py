@@ -1,0 +1,57 @@
+"""Scratch roots for backends: on a memory file system where there is one, gone when the run ends.
+
+Nothing outside the workspace's own directory is written, and the directory is removed on ``close``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+MEMORY_FILE_SYSTEM = Path("/dev/shm")
+
+
+def scratch_parent() -> Path:
+    """Where scratch roots belong on this machine: a writable tmpfs, else the temporary directory."""
+    if MEMORY_FILE_SYSTEM.is_dir() and os.access(MEMORY_FILE_SYSTEM, os.W_OK | os.X_OK):
+        return MEMORY_FILE_SYSTEM
+    return Path(tempfile.gettempdir())
+
+
+class Workspace:
+    """A directory of numbered roots.
+
+    Args:
+        parent: where to make it; by default ``scratch_parent()``.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="torntail-", dir=parent or scratch_parent()))
+        self._count = 0
+
+    def fresh_root(self) -> Path:
+        """The path of a root that does not exist yet."""
+        self._count += 1
+        return self.directory / f"r{self._count}"
+
+    def drop(self, root: Path) -> None:
+        """Remove one root and what is in it; a root that was never made is no error."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(root)
+
+    def close(self) -> None:
+        """Remove everything."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,175 @@
+"""What the contract says of one argument: which refusals a batch, a header or a range must or may meet.
+
+The judgement is independent of the shared validation in ``conformance.contract`` on purpose: a mistake there must
+not hide itself here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.contract import KNOWN_EVENT_TYPES, RESERVED_HEADER_KEYS, Capabilities, SessionHeader
+
+BAD_ARGUMENT = frozenset({"TypeError", "ValueError"})
+SAFE = 2**53 - 1
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Refusals by the clause that asks for them.
+
+    Attributes:
+        must: clause id -> error kinds, any of which will do; empty where the call has to resolve.
+        may: error kinds that are allowed besides resolving (what is beyond JSON's common ground).
+        expected, got: seqs at the first offending place, where SEQ-02 is among ``must``.
+    """
+
+    must: dict[str, frozenset[str]] = field(default_factory=dict)
+    may: frozenset[str] = frozenset()
+    expected: int = 0
+    got: int = 0
+
+    def demand(self, clause: str, kinds: frozenset[str]) -> None:
+        """Add one refusal that must happen unless another does."""
+        self.must.setdefault(clause, kinds)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Every error kind that one of the demanded refusals allows."""
+        return frozenset().union(*self.must.values()) if self.must else frozenset()
+
+
+class JsonGrade:
+    """How far a value is within JSON: ``COMMON`` to every codec, ``BEYOND`` it, or ``OUTSIDE``."""
+
+    COMMON, BEYOND, OUTSIDE = 0, 1, 2
+
+
+def json_grade(value: Any, ancestors: frozenset[int] = frozenset()) -> int:
+    """The grade of a value: the worst of its parts (JSON-02 for OUTSIDE, JSON-03 for BEYOND)."""
+    kind = type(value)
+    if kind is str:
+        return JsonGrade.COMMON if value.isascii() or _encodes(value) else JsonGrade.BEYOND
+    if value is None or kind is bool:
+        return JsonGrade.COMMON
+    if kind is int:
+        return JsonGrade.COMMON if -SAFE <= value <= SAFE else JsonGrade.BEYOND
+    if kind is float:
+        if not math.isfinite(value):
+            return JsonGrade.OUTSIDE
+        return JsonGrade.BEYOND if value == 0 and math.copysign(1, value) < 0 else JsonGrade.COMMON
+    if kind is not dict and kind is not list and kind is not tuple:
+        return JsonGrade.OUTSIDE
+    if id(value) in ancestors:
+        return JsonGrade.OUTSIDE
+    inside = ancestors | {id(value)}
+    worst = JsonGrade.BEYOND if kind is tuple else JsonGrade.COMMON
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                return JsonGrade.OUTSIDE
+            worst = max(worst, json_grade(key), json_grade(item, inside))
+        return worst
+    for item in value:
+        worst = max(worst, json_grade(item, inside))
+    return worst
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_int(value: object) -> bool:
+    return type(value) is int
+
+
+def is_event(event: object) -> bool:
+    """Whether it has the shape of an event (SEQ-11); whether its values are JSON is another matter."""
+    return (
+        isinstance(event, dict)
+        and isinstance(event.get("type"), str)
+        and bool(event["type"])
+        and _is_int(event.get("seq"))
+        and event["seq"] >= 0
+        and _is_int(event.get("time"))
+        and "data" in event
+    )
+
+
+def understood(event: Mapping[str, Any]) -> bool:
+    """Whether a closed vocabulary takes the event (FMT-02, FMT-03)."""
+    return event["type"] in KNOWN_EVENT_TYPES or event.get("ignorable") is True
+
+
+def batch_refusals(events: Any, next_seq: int, capabilities: Capabilities) -> Refusals:
+    """Which refusals ``append(events)`` must or may meet on a handle whose stored next seq is ``next_seq``."""
+    found = Refusals()
+    if not isinstance(events, list) or not all(is_event(event) for event in events):
+        found.demand("SEQ-11", BAD_ARGUMENT)
+        return found
+    grade = max(map(json_grade, events), default=JsonGrade.COMMON)
+    if grade == JsonGrade.OUTSIDE:
+        found.demand("JSON-02", BAD_ARGUMENT)
+    elif grade == JsonGrade.BEYOND:
+        found.may = BAD_ARGUMENT
+    if capabilities.vocabulary == "closed" and not all(map(understood, events)):
+        if capabilities.unknown_types == "refuse":
+            found.demand("FMT-02", frozenset({"SessionFormatUnsupportedError"}))
+        else:
+            found.may |= {"SessionFormatUnsupportedError"}
+    for expected, event in enumerate(events, start=next_seq):
+        if event["seq"] != expected:
+            found.demand("SEQ-02", frozenset({"SessionContiguityError"}))
+            found.expected, found.got = expected, event["seq"]
+            break
+    return found
+
+
+def header_refusals(header: Any, inherited: Any) -> Refusals:
+    """Which refusals ``create(header, inherited)`` must or may meet, whatever the id's state (SVC-08, SVC-09)."""
+    found = Refusals()
+    if not isinstance(header, SessionHeader) or not _header_shape(header):
+        found.demand("SVC-08", BAD_ARGUMENT)
+        return found
+    grade = max(json_grade(value) for value in (header.origin, header.agent_preset, dict(header.extra)))
+    texts = [text for text in (header.cwd, header.parent_session) if text is not None]
+    if grade == JsonGrade.OUTSIDE:
+        found.demand("SVC-08", BAD_ARGUMENT)
+    elif grade == JsonGrade.BEYOND or not all(map(_encodes, texts)):
+        found.may = BAD_ARGUMENT
+    if header.is_seeded:
+        if not _is_int(inherited) or inherited < 0:
+            found.demand("SVC-09", BAD_ARGUMENT)
+    elif inherited is not None:
+        found.demand("SVC-09", BAD_ARGUMENT)
+    return found
+
+
+def _header_shape(header: SessionHeader) -> bool:
+    return (
+        type(header.id) is str
+        and bool(header.id)
+        and _encodes(header.id)
+        and _is_int(header.created_at)
+        and 0 <= header.created_at <= SAFE
+        and _is_int(header.version)
+        and header.version == 1
+        and type(header.is_seeded) is bool
+        and _is_int(header.delegation_depth)
+        and header.delegation_depth >= 0
+        and all(text is None or isinstance(text, str) for text in (header.cwd, header.parent_session))
+        and isinstance(header.extra, Mapping)
+        and not (RESERVED_HEADER_KEYS & set(header.extra))
+    )
+
+
+def range_is_bad(offset: Any, length: Any) -> bool:
+    """Whether ``read(offset, length)`` must be refused (READ-02)."""
+    return not (_is_int(offset) and offset >= 0 and (length is None or (_is_int(length) and length >= 0)))

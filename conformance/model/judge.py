@@ -1,0 +1,169 @@
+"""The oracle: a pure fold over histories that says, event by event, what is allowed.
+
+``Judge.feed`` takes one event of a history, counts the clauses that this exercised, and raises the Violation of exactly one
+clause where what happened is not allowed. No I/O, no clock, no backend. What a call had to see at least is taken at
+its invocation and what it may see at most at its completion, so that overlapping calls need no other shape.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from conformance.clauses import Violation, narrowest, violation
+from conformance.contract import Capabilities
+from conformance.model import handle_rules, service_rules, view_rules
+from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Discard,
+    Flush,
+    FlushInstance,
+    Leave,
+    ListSessions,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Read,
+    Stat,
+)
+from conformance.model.state import World
+from conformance.model.words import outcome_text
+
+HUNG = "Hung"
+"""Error kind under which the rules see a call that never returned."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call under way: its operation, and how many events of each session it must see at least."""
+
+    number: int
+    operation: Operation
+    floors: dict[int, int] = field(default_factory=dict)
+
+
+Rule = Callable[["Judge", Call, Any, Outcome], None]
+
+RULES: dict[type[Operation], Rule] = {
+    OpenInstance: service_rules.open_instance,
+    CloseInstance: service_rules.close_instance,
+    FlushInstance: service_rules.flush_instance,
+    Create: service_rules.create,
+    OpenSession: service_rules.open_session,
+    Stat: view_rules.stat,
+    ListSessions: view_rules.list_sessions,
+    Read: view_rules.read,
+    Append: handle_rules.append,
+    Flush: handle_rules.flush,
+    Close: handle_rules.close,
+    Leave: handle_rules.leave,
+    Discard: handle_rules.discard,
+}
+
+
+class Judge:
+    """Folds a history; one for each run of a program.
+
+    Attributes:
+        witnesses: clause id -> how often an answer was judged where another would have been a violation.
+        exact: whether the latest completed call had one allowed answer only.
+        world: what the model knows so far.
+    """
+
+    def __init__(self, capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
+        self.world = World()
+        self.witnesses: Counter[str] = Counter()
+        self.exact = False
+        self._calls: dict[int, Call] = {}
+        self._current: int | None = None
+        self._outcome: Outcome = Skipped()
+
+    def feed(self, event: Event) -> None:
+        """Take the next event.
+
+        Raises:
+            Violation: the event is not allowed; the subclass of the one clause that is blamed.
+        """
+        if isinstance(event, Invocation):
+            self._begin(event)
+        else:
+            self._end(event)
+
+    def _begin(self, event: Invocation) -> None:
+        call = Call(event.call, event.operation)
+        self._calls[event.call] = call
+        self.world.step += 1
+        view_rules.take_floors(self, call)
+
+    def _end(self, event: Completion) -> None:
+        call = self._calls.pop(event.call)
+        outcome = event.outcome
+        self.exact = False
+        if isinstance(outcome, Skipped):
+            return
+        self._current, self._outcome = event.call, outcome
+        if isinstance(outcome, Hung):
+            outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
+        RULES[type(call.operation)](self, call, call.operation, outcome)
+
+    def witness(self, *clauses: str) -> None:
+        """Count the clauses as exercised once."""
+        for clause in clauses:
+            self.witnesses[clause] += 1
+
+    def fail(self, clauses: str | Sequence[str], expected: str, observed: str = "", note: str = "") -> NoReturn:
+        """Raise the Violation of the narrowest of these clauses; ties go to the first."""
+        blamed = clauses if isinstance(clauses, str) else narrowest(clauses)
+        raise violation(blamed)(
+            expected=expected,
+            observed=observed or outcome_text(self._outcome),
+            note=note,
+            call=self._current,
+        )
+
+    def demand_refusal(self, outcome: Outcome, must: dict[str, frozenset[str]], *, closed: bool = False) -> ErrorView:
+        """The error of a call that had to be refused for one of these reasons (clause -> error kinds).
+
+        Where only one reason applies the clause is witnessed. ``closed`` refusals come before all others.
+        """
+        kinds = frozenset().union(*must.values())
+        if isinstance(outcome, Raised) and outcome.error.kind in kinds:
+            if len(must) == 1:
+                self.witness(*must)
+                self.exact = len(kinds) == 1
+            return outcome.error
+        wanted = " or ".join(sorted(kinds))
+        first = " before any other refusal" if closed else ""
+        self.fail(next(iter(must)), f"refused with {wanted}{first}, and nothing stored")
+
+    def demand_success(self, outcome: Outcome, clauses: str | Sequence[str], expected: str) -> Any:
+        """The value of a call that had to resolve; where it did not, one of these clauses is violated."""
+        if isinstance(outcome, Raised):
+            self.fail(clauses, expected)
+        return getattr(outcome, "value", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a whole history came to."""
+
+    witnesses: Counter[str]
+    violation: Violation | None
+
+
+def judge_history(history: Iterable[Event], capabilities: Capabilities) -> Judgement:
+    """Fold a whole history; stops at the first violation."""
+    judge = Judge(capabilities)
+    try:
+        for event in history:
+            judge.feed(event)
+    except Violation as found:
+        return Judgement(judge.witnesses, found)
+    return Judgement(judge.witnesses, None)
