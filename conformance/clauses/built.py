@@ -1,0 +1,20 @@
+"""Which clauses the kit has checks for; every other one is *not built yet* where it would apply.
+
+A clause enters this set in the same change as its check, never before it.
+"""
+
+from __future__ import annotations
+
+BUILT: frozenset[str] = frozenset(
+    """
+    SVC-01 SVC-02 SVC-04 SVC-05 SVC-06 SVC-08 SVC-09 SVC-11 SVC-12 SVC-13
+    OWN-01 OWN-02 OWN-03 OWN-04 OWN-06 OWN-11 OWN-12 OWN-14
+    SEQ-01 SEQ-02 SEQ-03 SEQ-04 SEQ-06 SEQ-07 SEQ-09 SEQ-11
+    READ-01 READ-02 READ-03 READ-04
+    FRESH-01 FRESH-02 FRESH-04
+    REV-01 REV-02 REV-03 REV-04 REV-05
+    MAT-01 MAT-02 MAT-03 MAT-04 MAT-05
+    CLOSE-01 CLOSE-02 CLOSE-03 CLOSE-05 CLOSE-07 CLOSE-08
+    FLUSH-01 FLUSH-02 FLUSH-04
+    """.split()
+)
