@@ -7,7 +7,7 @@ place. Where nothing in the program settles what the answer should have been, it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import count
 from typing import Any
 
@@ -45,6 +45,32 @@ def first_difference(left: Any, right: Any, path: str = "") -> tuple[str, Any, A
     return None if same(left, right) else (path, left, right)
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where two values part.
+
+    Attributes:
+        path: into what the call returned, such as ``[0].data.text`` or ``header.cwd``.
+        left, right: what was given before and what was returned there; ``ABSENT`` for nothing.
+        words: how ``left`` was given and ``right`` returned, such as ``("appended", "read")``.
+    """
+
+    path: str
+    left: Any
+    right: Any
+    words: tuple[str, str]
+
+    def text(self) -> str:
+        """One line."""
+        left, right = sides_text(self.left, self.right)
+        return f"at {self.path}: {self.words[0]} {left}, {self.words[1]} {right}"
+
+    def is_told_by(self, text: str) -> bool:
+        """Whether the text names the place and both values already."""
+        step = self.path.partition("]")[2] or self.path
+        return step in text and all(each is ABSENT or repr(each) in text for each in (self.left, self.right))
+
+
 def sides_text(left: Any, right: Any) -> tuple[str, str]:
     """Both sides of a difference on one line each; of two long texts the part where they part."""
     if isinstance(left, str) and isinstance(right, str) and max(len(left), len(right)) > 60:
@@ -60,13 +86,13 @@ def _side(value: Any) -> str:
     return "nothing" if value is ABSENT else short(value)
 
 
-def answer_difference(history: History, call: int | None) -> str:
-    """Where the answer to this call parts from what was written before it: one sentence, or ""."""
+def answer_difference(history: History, call: int | None) -> Difference | None:
+    """Where the answer to this call parts from what the program gave before it; None where it does not."""
     calls = {each.call: each.operation for each in history if isinstance(each, Invocation)}
     answers = {each.call: each.outcome for each in history if isinstance(each, Completion)}
     answer = answers.get(call) if call is not None else None
     if call is None or not isinstance(answer, Returned):
-        return ""
+        return None
     sessions: dict[int, Any] = {}
     for number, operation in calls.items():
         if number <= call and isinstance(operation, Create | OpenSession):
@@ -77,7 +103,7 @@ def answer_difference(history: History, call: int | None) -> str:
     if isinstance(answer.value, HandleView | SnapshotView):
         session = sessions.get(getattr(operation, "handle", -1), getattr(operation, "session", None))
         return _header_difference(answer.value.header, session, calls, answers)
-    return ""
+    return None
 
 
 def _events_difference(
@@ -87,7 +113,7 @@ def _events_difference(
     answers: Mapping[int, Outcome],
     sessions: Mapping[int, Any],
     call: int,
-) -> str:
+) -> Difference | None:
     session = sessions.get(operation.handle)
     written: dict[Any, Any] = {}
     for number, each in calls.items():
@@ -101,21 +127,19 @@ def _events_difference(
     for index, event in enumerate(returned if isinstance(returned, list) else ()):
         seq = event.get("seq") if isinstance(event, dict) else None
         if isinstance(seq, int) and seq in written and (found := first_difference(written[seq], event, f"[{index}]")):
-            left, right = sides_text(found[1], found[2])
-            return f"{found[0]} (seq {seq}): appended {left}, read {right}"
-    return ""
+            return Difference(*found, words=("appended", "read"))
+    return None
 
 
 def _header_difference(
     header: Any, session: Any, calls: Mapping[int, Operation], answers: Mapping[int, Outcome]
-) -> str:
+) -> Difference | None:
     for number, each in calls.items():
         if isinstance(each, Create) and each.header.id == session and isinstance(answers.get(number), Returned):
             if isinstance(header, SessionHeader) and (found := first_difference(_form(each.header), _form(header))):
-                left, right = sides_text(found[1], found[2])
-                return f"header{found[0]}: created with {left}, shows {right}"
-            return ""
-    return ""
+                return Difference(f"header{found[0]}", found[1], found[2], ("created with", "shows"))
+            return None
+    return None
 
 
 def _form(header: SessionHeader) -> dict[str, Any]:

@@ -25,13 +25,13 @@ class ReportEvent:
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, Mapping):
-                object.__setattr__(self, each.name, _plain(value))
+                object.__setattr__(self, each.name, plain_form(value))
             elif isinstance(value, list | tuple):
-                object.__setattr__(self, each.name, tuple(_plain(item) for item in value))
+                object.__setattr__(self, each.name, tuple(plain_form(item) for item in value))
 
     def to_json(self) -> dict[str, Any]:
         """``{"event": name, field: value, ...}``, with fresh containers."""
-        return {"event": self.name, **{each.name: _plain(getattr(self, each.name)) for each in fields(self)}}
+        return {"event": self.name, **{each.name: plain_form(getattr(self, each.name)) for each in fields(self)}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +168,10 @@ def event_from_json(form: Mapping[str, Any]) -> ReportEvent:
     return EVENTS[form["event"]](**{key: item for key, item in form.items() if key != "event"})
 
 
-def _plain(value: Any) -> Any:
+def plain_form(value: Any) -> Any:
+    """Data as JSON gives it back: mappings as fresh dicts, sequences as fresh lists, leaves as they are."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain_form(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain_form(item) for item in value]
     return value

@@ -1,0 +1,265 @@
+"""A program as a Python script that runs on its own: plain calls on the real objects, nothing of the kit in between.
+
+``render_program`` takes operations as data and writes the script a person would have written: it opens the backend in
+a temporary directory, makes each call, goes on past the calls that were refused (printing the error), stops at the
+call that broke the clause and prints what was expected and what came. It shows a failure; it does not judge one.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+
+from conformance.clauses import CLAUSES
+from conformance.model.history import Completion, Event, Hung, Outcome, Raised, Skipped
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Discard,
+    Flush,
+    FlushInstance,
+    Leave,
+    ListSessions,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Program,
+    Read,
+    Stat,
+)
+from conformance.report.abbreviate import handle_names, printable
+from conformance.report.python_values import Expressions, text_expression
+
+WIDTH = 110
+HANG_SECONDS = 10
+
+_SHOWN = '''
+@contextlib.contextmanager
+def shown(call):
+    """Print the error of a call that is expected to raise, and go on."""
+    try:
+        yield
+    except Exception as error:
+        print(f"call {call}:", repr(error))
+'''
+
+_SCRIBBLE = '''
+def scribble(value):
+    """Overwrite what the caller holds, all the way down."""
+    if isinstance(value, list):
+        for item in value:
+            scribble(item)
+        value.append({"type": "user/message", "seq": 10**6, "time": 0, "data": "scribbled"})
+    elif isinstance(value, dict):
+        for key, item in list(value.items()):
+            if isinstance(item, dict | list):
+                scribble(item)
+            else:
+                value[key] = "scribbled"
+        value["scribbled"] = True
+'''
+
+
+def render_program(
+    program: Program,
+    *,
+    backend_spec: str,
+    clause: str,
+    call: int | None = None,
+    history: Iterable[Event] = (),
+    expected: str = "",
+    observed: str = "",
+) -> str:
+    """The script, as source text that ends with a line end.
+
+    Args:
+        backend_spec: what ``open_backend`` is given.
+        clause: id of the clause that broke; an id that the catalogue does not have is printed without its sentence.
+        call: index of the offending operation; the script ends after it. None: every operation is performed.
+        history: what happened, by which the script knows the calls that raised; without it, every call is guarded.
+        expected, observed: what the model said, printed beside what the script finds.
+
+    Raises:
+        TypeError: an argument is of a kind that no program may hold.
+    """
+    return _Script(program, backend_spec, call, history).render(clause, expected, observed)
+
+
+class _Script:
+    def __init__(self, program: Program, spec: str, call: int | None, history: Iterable[Event]) -> None:
+        self.operations = program.operations[: len(program.operations) if call is None else call + 1]
+        self.names: Mapping[int, str] = handle_names(program)
+        self.spec, self.call = spec, call
+        self.outcomes: dict[int, Outcome] = {e.call: e.outcome for e in history if isinstance(e, Completion)}
+        self.knows = bool(self.outcomes)
+        self.values = Expressions()
+        self.values.modules |= {"asyncio", "tempfile"}
+        self.values.need("pathlib", "Path")
+        self.values.need("conformance", "open_backend")
+        opens = [number for number, each in enumerate(self.operations) if isinstance(each, OpenInstance)]
+        self.has_stack = opens != [0] or isinstance(self.outcomes.get(0), Raised | Hung) or call == 0
+        self.helpers: set[str] = set()
+
+    def render(self, clause: str, expected: str, observed: str) -> str:
+        body = self._body(clause)
+        if expected:
+            body.append(f"print({text_expression('expected:')}, {text_expression(printable(expected))})")
+        if observed:
+            body.append(f"print({text_expression('in the run:')}, {text_expression(printable(observed))})")
+        if self.call is not None:
+            body.append('print("observed:", repr(answer))')
+        if self.has_stack:
+            self.values.modules.add("contextlib")
+            opening = "async with contextlib.AsyncExitStack() as stack:"
+        else:
+            opening = f"async with {self._open()} as {_instance(self.operations[0])}:"
+        parts = [_comment(clause), self._imports(), *sorted(self.helpers)]
+        main = "\nasync def main(root: Path) -> None:\n" + textwrap.indent(opening, " " * 4) + "\n"
+        main += textwrap.indent("\n".join(body or ["pass"]), " " * 8, lambda line: bool(line.strip())) + "\n"
+        parts += [main, _ENTRY]
+        return "\n".join(parts)
+
+    def _imports(self) -> str:
+        kit = {module for module in self.values.names if module.split(".")[0] == "conformance"}
+        lines = [f"import {name}" for name in sorted(self.values.modules)]
+        lines += [_from(module, names) for module, names in sorted(self.values.names.items()) if module not in kit]
+        lines += ["", *(_from(module, self.values.names[module]) for module in sorted(kit))]
+        return "\n".join(lines) + "\n"
+
+    def _body(self, clause: str) -> list[str]:
+        lines: list[str] = []
+        for number, operation in enumerate(self.operations):
+            if number == 0 and not self.has_stack:
+                continue
+            if isinstance(self.outcomes.get(number), Skipped):
+                lines.append(f"# Call {number} ({operation.kind}) was not made: what it needs was never returned.")
+            elif number == self.call:
+                lines += ["", f"# Call {number} breaks {clause}.", *self._offending(number, operation)]
+            else:
+                lines += self._ordinary(number, operation)
+        return lines
+
+    def _ordinary(self, number: int, operation: Operation) -> list[str]:
+        statement = self._statement(number, operation)
+        if isinstance(operation, Read | Stat | ListSessions) and not getattr(operation, "scribble", False):
+            statement = [f'print("call {number}:", {statement[0]})']
+        if isinstance(operation, Read) and operation.scribble:
+            self._helper(_SCRIBBLE)
+            statement = [f"got{number} = {statement[0]}", f"scribble(got{number})"]
+        guarded = isinstance(self.outcomes.get(number), Raised | Hung) or not self.knows
+        if guarded or (isinstance(operation, Leave) and operation.raising):
+            self._helper(_SHOWN)
+            self.values.modules.add("contextlib")
+            return [f"with shown({number}):", *_indented(statement)]
+        return statement
+
+    def _offending(self, number: int, operation: Operation) -> list[str]:
+        statement = self._statement(number, operation)
+        first = "answer = None"
+        if isinstance(operation, Leave | Discard):
+            answer = statement
+        elif isinstance(operation, OpenInstance | Create | OpenSession):
+            name, _, rest = statement[0].partition(" = ")
+            answer = [f"{name} = answer = {rest}", *statement[1:]]
+        else:
+            # The lines of a batch stand behind the call; those of a scribbled one before it.
+            at = len(statement) - 1 if isinstance(operation, Append) and operation.scribble else 0
+            answer = [*statement[:at], f"answer = {statement[at]}", *statement[at + 1 :]]
+        if isinstance(self.outcomes.get(number), Hung):
+            first = f"answer = {text_expression(f'nothing within {HANG_SECONDS} s')}"
+            answer = [f"async with asyncio.timeout({HANG_SECONDS}):", *_indented(answer)]
+            caught = ["except TimeoutError:", "    pass", "except Exception as error:", "    answer = error"]
+            return [first, "try:", *_indented(answer), *caught]
+        return [first, "try:", *_indented(answer), "except Exception as error:", "    answer = error"]
+
+    def _statement(self, number: int, operation: Operation) -> list[str]:
+        """The lines that make the call; where it is one expression, its line begins with ``await``."""
+        instance, handle = _instance(operation), self.names.get(getattr(operation, "handle", -1), "")
+        of = self.values.of
+        match operation:
+            case OpenInstance():
+                return [f"{instance} = await stack.enter_async_context({self._open()})"]
+            case CloseInstance():
+                return [f"await {instance}.close()"]
+            case FlushInstance():
+                return [f"await {instance}.flush()"]
+            case ListSessions():
+                return [f"await {instance}.list()"]
+            case Stat(session=session):
+                return [f"await {instance}.stat({of(session)})"]
+            case Create(header=header, inherited=inherited):
+                self.values.need("conformance", "SessionHeader")
+                count = "" if inherited is None else f", inherited_event_count={of(inherited)}"
+                return [f"{handle} = await {instance}.create({of(header)}{count})"]
+            case OpenSession(session=session, access=access):
+                return [f"{handle} = await {instance}.open({of(session)}, {of(access)})"]
+            case Read(offset=offset, length=length):
+                given = "" if type(offset) is int and offset == 0 and length is None else of(offset)
+                return [f"await {handle}.read({given}{'' if length is None else f', {of(length)}'})"]
+            case Append():
+                return self._append(number, handle, operation)
+            case Flush() | Close():
+                return [f"await {handle}.{operation.kind}()"]
+            case Leave(raising=raising):
+                inside = 'raise RuntimeError("an error of the caller\'s")' if raising else "pass"
+                return [f"async with {handle}:", f"    {inside}"]
+            case Discard():
+                self.values.modules.add("gc")
+                return [f"del {handle}  # It is never closed.", "gc.collect()", "await asyncio.sleep(0)"]
+        raise TypeError(f"operation={operation!r:.80} has no form in a program")
+
+    def _append(self, number: int, handle: str, operation: Append) -> list[str]:
+        batch = self._batch(operation.events)
+        if not operation.scribble:
+            lines = [f"await {handle}.append({batch[0]}", *batch[1:]]
+            return [*lines[:-1], f"{lines[-1]})"]
+        self._helper(_SCRIBBLE)
+        return [
+            f"batch{number} = {batch[0]}",
+            *batch[1:],
+            f"task{number} = asyncio.ensure_future({handle}.append(batch{number}))",
+            "await asyncio.sleep(0)  # The call is under way, and the caller reuses its batch.",
+            f"scribble(batch{number})",
+            f"await task{number}",
+        ]
+
+    def _batch(self, events: object) -> list[str]:
+        """The batch on one line, or one line for each event."""
+        line = self.values.of(events)
+        if len(line) <= WIDTH - 30 or type(events) is not list or not line.startswith("["):
+            return [line]
+        return ["[", *(f"    {self.values.of(each)}," for each in events), "]"]
+
+    def _open(self) -> str:
+        return f"open_backend({text_expression(self.spec)}, root)"
+
+    def _helper(self, source: str) -> None:
+        self.helpers.add(source)
+
+
+_ENTRY = """
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(main(Path(directory) / "root"))
+"""
+
+
+def _instance(operation: Operation) -> str:
+    return f"instance{getattr(operation, 'instance', '')}"
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _from(module: str, names: set[str]) -> str:
+    return f"from {module} import {', '.join(sorted(names))}"
+
+
+def _comment(clause: str) -> str:
+    known = CLAUSES.get(clause)
+    sentence = f"{clause} ({known.level}): {known.statement}" if known else clause
+    text = " ".join(printable(sentence).split())
+    return "\n".join(textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")) + "\n"
