@@ -74,8 +74,7 @@ class CommandGroup(click.Group):
             click.echo("torntail: interrupted", err=True)
             ctx.exit(EXIT_INTERRUPTED)
         except (UsageError, UnknownClauseError) as error:
-            # A KeyError's str() is the repr of its argument; its first argument is the message.
-            raise PlainError(str(error.args[0] if error.args else error)) from error
+            raise PlainError(str(error)) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KitError as error:

@@ -73,7 +73,7 @@ def _checked(path: Path, key: str, value: Any) -> Any:
         )
     if key != "clause":
         return value
-    patterns = [value] if isinstance(value, str) else value
+    patterns: Any = [value] if isinstance(value, str) else value
     if not all(isinstance(pattern, str) for pattern in patterns):
         raise UsageError(f"{path}: {key}={value!r} in [tool.torntail]; expected a list of strings")
     return patterns

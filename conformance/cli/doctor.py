@@ -10,19 +10,23 @@ import importlib.util
 import platform
 import shutil
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
+from typing import get_args
 
 import click
+from hypothesis import find, settings
 
 from conformance import __version__
-from conformance.clauses import CLAUSES, Standing, in_process_route, ruling
-from conformance.contract import SEAMS, Backend, Capabilities, SessionHeader
+from conformance.clauses import Standing, in_process_route, rulings
+from conformance.contract import SEAMS, Backend, Capabilities, Durability, SessionHeader
 from conformance.drivers.execution import run_program
 from conformance.drivers.registry import known_backends, load_backend
+from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace, scratch_parent
 from conformance.model.operations import (
     Append,
@@ -37,35 +41,38 @@ from conformance.model.operations import (
 )
 
 _LABEL = 16
+_WIDTH = 110
 _SESSION = "torntail-doctor"
 
 
 @click.command("doctor")
-@click.argument("spec", metavar="[BACKEND]", required=False)
-@click.option("--durability", metavar="LEVEL", help="Rule the clauses as if this level were claimed.")
+@click.argument("backend", required=False)
+@click.option("--durability", type=click.Choice(get_args(Durability)), help="Rule as if this level were claimed.")
 @click.pass_context
-def command(ctx: click.Context, spec: str | None, durability: str | None) -> None:
+def command(ctx: click.Context, backend: str | None, durability: Durability | None) -> None:
     """Show what this machine offers and, with BACKEND, how the backend loads, what it claims, and that it starts."""
     for line in _machine():
         click.echo(line)
-    if spec is None:
+    if backend is None:
         click.echo("\nBackends registered here")
         for name, dotted in known_backends().items():
             click.echo(_row(name, dotted))
         return
-    backend = load_backend(spec)
-    for line in _backend(spec, backend, durability):
+    found = load_backend(backend)
+    for line in _backend(backend, found, durability):
         click.echo(line)
-    verdict = _round_trip(backend)
-    click.echo(
-        _row("round trip", verdict or "open, create, append, flush, close, and read back by a fresh instance: ok")
-    )
-    if verdict:
+    violation = _round_trip(found)
+    click.echo(_row("round trip", violation or "open, create, append, flush, close, open again, read: ok"))
+    if violation:
         ctx.exit(1)
 
 
 def _row(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL}} {text}"
+    head = f"  {label:<{_LABEL}} "
+    rest = " " * (len(head) + len(text) - len(text.lstrip()))
+    # A path that is broken in two cannot be copied.
+    wrapper = textwrap.TextWrapper(_WIDTH, head, rest, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrapper.wrap(text)) or head
 
 
 def _machine() -> Iterator[str]:
@@ -100,7 +107,7 @@ def _file_system(path: Path) -> str:
     return kind
 
 
-def _backend(spec: str, backend: Backend, durability: str | None) -> Iterator[str]:
+def _backend(spec: str, backend: Backend, durability: Durability | None) -> Iterator[str]:
     """How the backend was found, what it claims and gives, and what that means for the clauses."""
     yield f"\nBackend {backend.name}"
     yield _row("found as", known_backends().get(spec, spec))
@@ -113,16 +120,15 @@ def _backend(spec: str, backend: Backend, durability: str | None) -> Iterator[st
     given = [seam for seam in SEAMS if backend.gives(seam)]
     yield _row("seams given", ", ".join(given) or "none")
     yield _row("not given", ", ".join(seam for seam in SEAMS if seam not in given) or "none")
-    route = in_process_route()
-    rulings = [ruling(clause, backend, route, durability=durability) for clause in CLAUSES.values()]
-    counts = Counter(each.standing for each in rulings)
+    ruled = rulings(backend, in_process_route(), durability=durability).values()
+    counts = Counter(each.standing for each in ruled)
     yield _row(
         "clauses", ", ".join(f"{counts[standing]} {standing.value}" for standing in Standing if counts[standing])
     )
-    reasons = Counter((each.standing, each.reason) for each in rulings if each.reason)
+    reasons = Counter((each.standing, each.reason) for each in ruled if each.reason)
     for (standing, reason), count in sorted(reasons.items(), key=lambda item: (item[0][0].value, -item[1], item[0][1])):
         if standing is not Standing.NOT_BUILT:
-            yield _row("", f"{count:>3} {standing.value}: {reason}")
+            yield _row("", f"{count} {standing.value}: {reason}")
 
 
 def _round_trip(backend: Backend) -> str:
@@ -131,7 +137,11 @@ def _round_trip(backend: Backend) -> str:
     Raises:
         SetupError: the backend could not start.
     """
-    event = {"type": "turn/start", "seq": 0, "time": 0, "data": {"turn": 1}}
+    kind, data = "turn/start", {"turn": 1}
+    if backend.events is not None:
+        # A backend with a vocabulary of its own may know no other type; the simplest event it names will do.
+        kind, data = find(backend.events, lambda _: True, settings=settings(database=None))
+    event = {"type": kind, "seq": 0, "time": 0, "data": data}
     survives = backend.capabilities.storage != "memory"
     operations = [
         OpenInstance(0),
@@ -145,8 +155,8 @@ def _round_trip(backend: Backend) -> str:
         Close(1),
         CloseInstance(1 if survives else 0),
     ]
-    with Workspace() as workspace:
-        result = run_program(backend, Program(tuple(operations)), workspace.fresh_root())
+    with Workspace() as workspace, Watchdog() as watchdog:
+        result = run_program(backend, Program(tuple(operations)), workspace.fresh_root(), watchdog=watchdog)
     if result.violation is None:
         return ""
     found = result.violation

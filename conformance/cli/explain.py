@@ -50,7 +50,11 @@ def _table(clauses: tuple[Clause, ...], ruled: Callable[[Clause], Ruling] | None
         head = f"  {clause.id:<9} {clause.level:<7} "
         standing = f"[{_told(ruled(clause))}] " if ruled else ""
         lines += textwrap.wrap(
-            standing + clause.statement, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
+            standing + clause.statement,
+            _WIDTH,
+            initial_indent=head,
+            subsequent_indent=" " * len(head),
+            break_on_hyphens=False,
         )
     count = f"{len(clauses)} clauses" if len(clauses) != 1 else "1 clause"
     return "\n".join([*lines[1:], "", f"{count}; torntail clauses ID shows one in full"])

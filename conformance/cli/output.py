@@ -76,7 +76,7 @@ class ReportFolder:
     def finish(self, summary: Summary) -> None:
         """Write the summary and the programs of the failures."""
         self._lines.close()
-        text = render_terminal(summary, width=_WIDTH, colour=False)
+        text = render_terminal(summary, width=_WIDTH)
         (self._directory / "summary.txt").write_text(text.rstrip("\n") + "\n", "utf-8")
         for number, failure in enumerate(summary.failures, 1):
             if failure.program:

@@ -14,6 +14,7 @@ from conformance.cli.output import program_of
 from conformance.drivers.errors import UsageError
 from conformance.drivers.execution import run_program
 from conformance.drivers.registry import load_backend, partner_for
+from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.model.history import event_to_json
 from conformance.report.cases import Case, CaseError, load_case
@@ -37,8 +38,9 @@ def command(ctx: click.Context, case: Path, backend: str | None, program: bool) 
         click.echo(program_of(_failure_of(saved), spec), nl=False)
         return
     found = load_backend(spec)
-    with Workspace() as workspace:
-        result = run_program(found, saved.operations(), workspace.fresh_root(), partner=partner_for(found))
+    with Workspace() as workspace, Watchdog() as watchdog:
+        root = workspace.fresh_root()
+        result = run_program(found, saved.operations(), root, partner=partner_for(found), watchdog=watchdog)
     if result.violation is None:
         click.echo(f"{saved.clause} holds now: {len(saved.program)} calls on {spec}, no violation")
         return

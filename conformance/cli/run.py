@@ -22,7 +22,7 @@ from conformance.drivers.errors import UsageError
 from conformance.drivers.registry import known_backends
 from conformance.report.events import ReportEvent
 from conformance.report.summary import summarise
-from conformance.report.text import render_terminal
+from conformance.report.text import ansi, plain, render_terminal
 from conformance.runner import PROFILES, Settings, make_plan, run
 
 _MAX_WIDTH = 120
@@ -103,7 +103,7 @@ def command(
     folder = ReportFolder(report, spec=backend) if report else None
     if folder:
         sinks.append(folder.write)
-    for warning in warn_of_unfinished(settings.state):
+    for warning in warn_of_unfinished(settings.state, settings.seed):
         click.echo(f"warning: {warning}", err=True)
 
     def sink(event: ReportEvent) -> None:
@@ -116,5 +116,5 @@ def command(
         folder.finish(summary)
     in_colour = sys.stdout.isatty() if colour is None else colour
     width = min(shutil.get_terminal_size((100, 24)).columns, _MAX_WIDTH)
-    click.echo(render_terminal(summary, width=width, colour=in_colour), color=in_colour)
+    click.echo(render_terminal(summary, width=width, style=ansi if in_colour else plain), nl=False, color=in_colour)
     ctx.exit(code)

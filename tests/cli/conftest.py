@@ -1,0 +1,30 @@
+"""Shared by the tests of the command line: a place of their own to run in, and the command as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.cli.app import torntail
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def command(here: Path) -> Command:
+    """The ``torntail`` command within this process, started in an empty directory."""
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(torntail, arguments, prog_name="torntail", catch_exceptions=False)
+
+    return run
