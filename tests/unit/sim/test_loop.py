@@ -375,14 +375,23 @@ async def client(log, name, delay):
         log.append((name, "cancelled"))
         raise
 
+async def idle():
+    pass
+
 async def main(log):
     loop = asyncio.get_running_loop()
-    rubbish = [object() for _ in range(len(str(hash("hash seed"))) * 7)]
+    # What lies where in memory depends on the hash seed, so that addresses would give themselves away.
+    rubbish = [make() for _ in range(200) for make in (loop.create_future, lambda: loop.create_task(idle()))]
+    for _ in range(200):
+        await asyncio.sleep(0)
+    rubbish = [item for index, item in enumerate(rubbish) if hash(str(index)) % 2]
     tasks = {asyncio.create_task(client(log, name, 0)) for name in range(20)}
     log.append([task.get_name() for task in tasks])
-    futures = {loop.create_future() for _ in range(20)}
-    for index, future in enumerate(futures):
+    futures = set()
+    for index in range(20):
+        future = loop.create_future()
         future.add_done_callback(lambda _, index=index: log.append(index))
+        futures.add(future)
     for future in futures:
         future.set_result(None)
     await asyncio.wait(futures)
