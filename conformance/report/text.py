@@ -194,7 +194,8 @@ def _program_lines(failure: FailureFound, width: int, style: Style) -> list[str]
     shown, left_out = numbers[-SHOWN_CALLS:], len(numbers) - SHOWN_CALLS
     lines = [style(f"       … {left_out:,} calls before these …", "dim")] if left_out > 0 else []
     texts = {number: call_text(calls[number], names) for number in shown}
-    column = min(max((len(text) for text in texts.values()), default=0), 56)
+    # A call of unusual length does not push every answer to the right.
+    column = max((len(text) for text in texts.values() if len(text) <= 50), default=0)
     for number in shown:
         answer = outcome_text(calls[number], outcomes.get(number))
         marked = number == failure.call
