@@ -1,0 +1,165 @@
+"""``torntail run``: settings, exit codes, and what is left on the terminal and in the report folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conformance.runner import Plan, Settings
+
+from conformance.cli import run as run_command
+from conformance.drivers.errors import UsageError
+from conformance.drivers.journal import Journal
+from conformance.report.cases import load_case
+from conformance.report.events import FailureFound, ReportEvent, RunFinished, RunStarted
+from conformance.report.lines import read_lines
+from tests.cli.conftest import Command
+
+MUTANT = f"{Path(__file__).parents[1] / 'mutants' / 'seq.py'}:gap_accepted"
+QUICK = ("--profile", "smoke", "--seed", "7")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings that the runner is asked for; nothing is run."""
+    found: list[Settings] = []
+
+    def make_plan(settings: Settings) -> Plan:
+        found.append(settings)
+        raise UsageError("asked, and that is all")
+
+    monkeypatch.setattr(run_command, "make_plan", make_plan)
+    return found
+
+
+def test_a_backend_that_conforms_exits_with_0(command: Command) -> None:
+    """The report ends without a failure, and the exit code says so."""
+    found = command("run", "memory", *QUICK, "--clause", "SEQ-01,SEQ-02")
+    assert found.exit_code == 0, found.output
+    assert "2/2 must" in found.output
+    assert "0 failed" in found.output
+
+
+def test_a_violation_exits_with_1_and_is_shown_last(command: Command) -> None:
+    """The clause is named with what was expected and observed; the last line repeats it."""
+    found = command("run", MUTANT, *QUICK, "--clause", "SEQ-02")
+    assert found.exit_code == 1, found.output
+    assert "FAILED  SEQ-02 (must)" in found.output
+    assert "expected" in found.output
+    assert "observed" in found.output
+    assert found.output.rstrip().splitlines()[-1].split()[0] == "reproduce"
+
+
+def test_the_report_folder_holds_everything(command: Command, here: Path) -> None:
+    """Results as lines, the summary as text, and each failure as a program that shows it when it is run."""
+    found = command("run", MUTANT, *QUICK, "--clause", "SEQ-02", "--report", "out", "--no-colour")
+    results = read_lines(here / "out" / "results.jsonl")
+    assert results.complete
+    assert isinstance(results.events[0], RunStarted)
+    assert results.events[0].seed == 7
+    assert (here / "out" / "summary.txt").read_text("utf-8").splitlines()[0] == found.output.splitlines()[0]
+    (first, *_) = sorted((here / "out" / "failures").iterdir())
+    assert first.name == "01-SEQ-02.py"
+    shown = subprocess.run([sys.executable, first], cwd=here, capture_output=True, text=True, check=True)
+    assert "observed:" in shown.stdout
+
+
+def test_an_older_report_does_not_linger(command: Command, here: Path) -> None:
+    """A folder that is used again shows this run and no failure of the one before."""
+    command("run", MUTANT, *QUICK, "--clause", "SEQ-02", "--report", "out")
+    command("run", "memory", *QUICK, "--clause", "SEQ-01", "--report", "out")
+    assert not (here / "out" / "failures").exists()
+    assert not any(isinstance(event, FailureFound) for event in read_lines(here / "out" / "results.jsonl"))
+
+
+def test_a_report_that_cannot_be_written_is_told_first(command: Command, here: Path) -> None:
+    """A folder that cannot be made is a usage error, before the checks have cost any time."""
+    (here / "file").write_text("", "utf-8")
+    found = command("run", "memory", "--report", "file/out")
+    assert found.exit_code == 2
+    assert "cannot be written" in found.output
+
+
+def test_the_command_line_wins_over_the_project(command: Command, here: Path, asked: list[Settings]) -> None:
+    """Settings of [tool.torntail] hold where the command line says nothing."""
+    body = 'backend = "memory"\nprofile = "ci"\nseed = 5\nclause = ["SEQ"]\nstrict = true\nbudget = "5m"\n'
+    (here / "pyproject.toml").write_text(f"[tool.torntail]\n{body}", "utf-8")
+    command("run", "--profile", "smoke", "--max-examples", "9")
+    command("run", "jsonl", "--seed", "6", "--clause", "OWN,REV-01", "--durability", "none")
+    first, second = asked
+    assert (first.backend, first.profile, first.seed, first.clauses) == ("memory", "smoke", 5, ("SEQ",))
+    assert (first.strict, first.budget, first.max_examples) == (True, 300, 9)
+    assert (second.backend, second.profile, second.seed) == ("jsonl", "ci", 6)
+    assert (second.clauses, second.durability) == (("OWN", "REV-01"), "none")
+
+
+def test_a_seed_is_drawn_where_none_is_given(command: Command, asked: list[Settings]) -> None:
+    """Two runs without a seed do not make the same choices."""
+    command("run", "memory")
+    command("run", "memory")
+    assert asked[0].seed != asked[1].seed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), 'backend = "..." in [tool.torntail]'),
+        (("memry",), "Did you mean 'memory'?"),
+        (("memory", "--clause", "SEQQ"), "did you mean SEQ"),
+        (("memory", "--profile", "quick"), "smoke"),
+        (("memory", "--budget", "5d"), "2h"),
+        (("memory", "--durability", "fire"), "power-loss"),
+        (("memory", "--max-examples", "0"), "max-examples"),
+    ],
+)
+def test_slips_are_usage_errors(command: Command, arguments: tuple[str, ...], told: str) -> None:
+    """What was misspelt is told with the way out, exit 2."""
+    found = command("run", *arguments)
+    assert found.exit_code == 2
+    assert told in found.output
+
+
+def test_a_backend_that_cannot_start_exits_with_2(command: Command, here: Path) -> None:
+    """A factory that raises is named with its cause, and nothing reads as a violation."""
+    text = "from conformance import Backend\n\ndef explode(root):\n    raise RuntimeError('no such volume')\n"
+    (here / "broken.py").write_text(text + "\nbackend = Backend(name='broken', open=explode)\n", "utf-8")
+    found = command("run", "broken.py:backend", *QUICK)
+    assert found.exit_code == 2, found.output
+    assert "broken" in found.output
+    assert "no such volume" in found.output
+
+
+def test_an_interrupted_run_still_reports(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found before Ctrl-C is shown, and the exit code is 130."""
+
+    def interrupted(plan: Plan, sink: object) -> int:
+        assert callable(sink)
+        started: ReportEvent = plan.started()
+        sink(started)
+        sink(RunFinished(seconds=1.0, interrupted=True))
+        return 130
+
+    monkeypatch.setattr(run_command, "run", interrupted)
+    found = command("run", "memory", *QUICK)
+    assert found.exit_code == 130
+    assert "interrupted" in found.output
+
+
+def test_a_program_that_killed_an_earlier_run_is_reported(command: Command, here: Path) -> None:
+    """What a dead run had begun is kept as a case and told before anything else."""
+    code = (
+        "import os\nfrom pathlib import Path\nfrom conformance.drivers.journal import Journal\n"
+        "from conformance.model.operations import OpenInstance\n"
+        "journal = Journal(Path('.torntail'))\njournal.begin('conformance::seq::some_item', 'memory')\n"
+        "journal.note(OpenInstance(0))\nos._exit(9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=here, check=False)
+    found = command("run", "memory", *QUICK, "--clause", "SEQ-01")
+    assert found.exit_code == 0
+    assert "an earlier run died in conformance::seq::some_item" in found.output
+    (case,) = (here / ".torntail" / "cases").glob("unfinished-*.json")
+    assert [form["do"] for form in load_case(case).program] == ["open_instance"]
+    assert Journal.unfinished(here / ".torntail") == []
+    assert command("replay", str(case)).exit_code == 0
