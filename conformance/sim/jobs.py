@@ -45,6 +45,8 @@ JOB_TIMES_US: tuple[tuple[int, int], ...] = (
 DEFAULT_WORKERS = 32
 """Workers of the default executor. The real default follows the machine; this one must not."""
 
+_OF_THE_PROGRAM = (Exception, asyncio.CancelledError, GeneratorExit, SystemExit)
+
 
 class Job:
     """One call that was handed to an executor."""
@@ -170,6 +172,9 @@ def _run_inline(loop: SchedulingLoop, name: str, func: Callable[..., Any], args:
         # It was meant for the program: the job has the main thread, which no real worker has.
         raise
     except BaseException as exc:  # noqa: BLE001 - a worker thread hands on whatever it meets
+        if not isinstance(exc, _OF_THE_PROGRAM):
+            # A watchdog or a budget of the kit: it ends the run even where the program swallows it.
+            loop.remember(exc)
         # Without its first entry the traceback starts in the job's own function.
         return False, exc.with_traceback(exc.__traceback__ and exc.__traceback__.tb_next)
     finally:

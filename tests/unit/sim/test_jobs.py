@@ -168,6 +168,31 @@ def test_a_default_executor_lends_its_workers() -> None:
     assert log == [0, 1]
 
 
+def test_an_interrupt_of_the_kit_ends_the_run() -> None:
+    """A private `BaseException` that hits a job comes out of the run though the program swallowed it."""
+
+    class Interrupt(BaseException):
+        pass
+
+    def is_hit(error: type[BaseException]) -> None:
+        raise error("while the job ran")
+
+    async def swallows(error: type[BaseException]) -> str:
+        try:
+            await asyncio.to_thread(is_hit, error)
+        except BaseException:  # noqa: BLE001 - a backend that does this is the point
+            await asyncio.sleep(0)
+        return "swallowed"
+
+    for error in (Interrupt, KeyboardInterrupt):
+        loop = SimLoop()
+        with pytest.raises(error, match="while the job ran"):
+            loop.run(swallows(error))
+        loop.drop()
+        loop.bury()
+    assert SimLoop().run(swallows(SystemExit)) == "swallowed"
+
+
 def test_a_job_lets_go_of_what_it_held() -> None:
     """Arguments, results and errors of a finished job are freed without the garbage collector."""
 
