@@ -44,6 +44,12 @@ class Workspace:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(root)
 
+    def drop_family(self, root: Path) -> None:
+        """Remove a root and those of the partners that were made beside it."""
+        self.drop(root)
+        for beside in self.directory.glob(f"{root.name}-partner*"):
+            self.drop(beside)
+
     def close(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.directory, ignore_errors=True)

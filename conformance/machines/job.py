@@ -1,0 +1,147 @@
+"""What a machine is given to do, and what it found: the frame around every hunt.
+
+A hunt runs random programs until its examples or its time are used up. The best failing program of each clause is kept
+as data while Hypothesis searches and shrinks, so that a hunt may be ended at any moment and still tell what it found.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.clauses import Need, Violation
+from conformance.contract import Backend
+from conformance.drivers.errors import KitError
+from conformance.drivers.execution import Execution
+from conformance.drivers.journal import Journal
+from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.workspace import Workspace
+from conformance.model.operations import Program
+
+ANY_CLAUSE: Callable[[str], bool] = lambda clause: True  # noqa: E731
+
+
+class BudgetSpent(BaseException):
+    """Ends a Hypothesis run or a shrink in time.
+
+    Not an ``Exception``, so that neither a backend nor Hypothesis takes it for a failure. Whether a run ended for
+    its budget is told by ``Job.spent`` alone, never by this type.
+    """
+
+
+@dataclass(slots=True)
+class Finding:
+    """The shortest program known to break one clause."""
+
+    clause: str
+    program: Program
+    violation: Violation
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """What is made small: the number of operations, then the length of their JSON forms."""
+        return len(self.program.operations), len(repr(self.program.operations))
+
+
+@dataclass(slots=True)
+class Job:
+    """One hunt: the backend, its limits, and what came of it.
+
+    Attributes:
+        deadline: of the search, on ``time.monotonic``; None for no limit.
+        shrink_seconds: how much longer shrinking may take once something was found.
+        wanted: which clauses count; a violation of another one ends the program, not the hunt.
+        findings: clause id -> the shortest program that breaks it.
+        kit_error: the first error of the kit itself, with the program that shows it.
+        spent: the hunt was ended by its budget.
+    """
+
+    backend: Backend
+    partner: Backend | None
+    workspace: Workspace
+    journal: Journal | None
+    watchdog: Watchdog | None
+    item: str
+    seed: int
+    max_examples: int
+    deadline: float | None = None
+    shrink_seconds: float = 10.0
+    wanted: Callable[[str], bool] = ANY_CLAUSE
+    findings: dict[str, Finding] = field(default_factory=dict)
+    kit_error: tuple[KitError, Program] | None = None
+    witnesses: Counter[str] = field(default_factory=Counter)
+    programs: int = 0
+    operations: int = 0
+    spent: bool = False
+    _shrink_until: float | None = None
+    _roots: list[Path] = field(default_factory=list)
+
+    def begin(self) -> Execution:
+        """A world of its own for the next program."""
+        root = self.workspace.fresh_root()
+        self._roots.append(root)
+        if self.journal is not None:
+            self.journal.begin(self.item, self.backend.name)
+        self.programs += 1
+        return Execution(self.backend, root, partner=self.partner, journal=self.journal, watchdog=self.watchdog)
+
+    def end(self, execution: Execution) -> None:
+        """The program is over: count it and remove what it left."""
+        execution.finish()
+        if self.journal is not None:
+            self.journal.end()
+        self.operations += len(execution.operations)
+        self.witnesses.update(execution.witnesses)
+        for root in self._roots:
+            self.workspace.drop_family(root)
+        self._roots.clear()
+
+    def found(self, violation: Violation, execution: Execution) -> bool:
+        """Keep the violation if its program is the shortest for its clause so far; whether its clause is wanted."""
+        if not self.wanted(violation.clause):
+            return False
+        finding = Finding(violation.clause, execution.program, violation)
+        known = self.findings.get(finding.clause)
+        if known is None or finding.size < known.size:
+            self.findings[finding.clause] = finding
+        if self._shrink_until is None:
+            self._shrink_until = time.monotonic() + self.shrink_seconds
+        return True
+
+    def check_budget(self) -> None:
+        """Called between operations.
+
+        Raises:
+            BudgetSpent: the time for the search, or for shrinking what it found, is used up.
+        """
+        limit = self._shrink_until if self._shrink_until is not None else self.deadline
+        if limit is not None and time.monotonic() > limit:
+            self.spent = True
+            raise BudgetSpent
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSpec:
+    """One machine as an item.
+
+    Attributes:
+        name: of the item ``conformance::machine::<name>``.
+        clauses: what it can witness; it runs where at least one of them applies.
+        needs: what the backend must offer for it to mean anything.
+        title: what it does, in one line.
+        hunt: runs it; everything it finds is left in the job.
+    """
+
+    name: str
+    clauses: tuple[str, ...]
+    needs: frozenset[Need]
+    title: str
+    hunt: Callable[[Job], None]
+
+    @property
+    def item_id(self) -> str:
+        """The same on every machine."""
+        return f"conformance::machine::{self.name}"

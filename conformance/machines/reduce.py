@@ -1,0 +1,91 @@
+"""Makes a failing program short by performing shorter ones: what Hypothesis had no time for, and what it cannot do.
+
+Hypothesis shrinks towards a smaller example of the *same* clause. Which clause is blamed may depend on a bystander: a
+``stat`` between two reads makes a vanished event look like its doing. So operations are also removed where another
+clause is blamed without them: a program that contains another failing program is no evidence of a second bug.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from conformance.drivers.execution import ProgramResult
+from conformance.machines.job import Finding
+from conformance.model.operations import Append, Operation, Program
+
+Perform = Callable[[Program], ProgramResult]
+
+
+def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tuple[Finding, ProgramResult] | None:
+    """The finding with a program from which no operation can be left out, and what that program came to.
+
+    Returns None where the program does not fail again. Ends after ``seconds`` with what it has.
+    """
+    until = time.monotonic() + seconds
+    result = perform(finding.program)
+    if result.violation is None:
+        return None
+    best = _Best(perform, result, until)
+    best.narrow(lambda clause: clause == best.clause)
+    best.narrow(lambda clause: True)
+    best.shorten_batches()
+    violation = best.result.violation
+    if violation is None:
+        raise RuntimeError("a reduced program has to fail")
+    return Finding(violation.clause, best.result.program, violation), best.result
+
+
+class _Best:
+    """The shortest failing program so far."""
+
+    def __init__(self, perform: Perform, result: ProgramResult, until: float) -> None:
+        self._perform = perform
+        self._until = until
+        self.result = result
+
+    @property
+    def clause(self) -> str:
+        """The clause it breaks."""
+        return self.result.violation.clause if self.result.violation is not None else ""
+
+    def _try(self, operations: list[Operation], accept: Callable[[str], bool]) -> bool:
+        if time.monotonic() > self._until:
+            return False
+        result = self._perform(Program(tuple(operations)))
+        if result.violation is None or not accept(result.violation.clause):
+            return False
+        self.result = result
+        return True
+
+    def narrow(self, accept: Callable[[str], bool]) -> None:
+        """Leave out runs of operations, longest first, then single ones, until none can be spared."""
+        size = max(1, len(self.result.program.operations) // 2)
+        while size:
+            start = len(self.result.program.operations) - size
+            removed = False
+            while start >= 0:
+                operations = list(self.result.program.operations)
+                del operations[start : start + size]
+                if self._try(operations, accept):
+                    removed = True
+                    start = min(start, len(self.result.program.operations)) - size
+                else:
+                    start -= 1
+            if not (removed and size == 1):
+                size //= 2
+
+    def shorten_batches(self) -> None:
+        """Leave out trailing events of batches."""
+        for place in range(len(self.result.program.operations)):
+            while place < len(self.result.program.operations):
+                operation = self.result.program.operations[place]
+                if not isinstance(operation, Append) or not isinstance(operation.events, list):
+                    break
+                if len(operation.events) < 2:
+                    break
+                operations = list(self.result.program.operations)
+                operations[place] = replace(operation, events=operation.events[:-1])
+                if not self._try(operations, lambda clause: clause == self.clause):
+                    break
