@@ -15,8 +15,8 @@ class Need(StrEnum):
 
     meaning: str
 
-    def __new__(cls, value: str, meaning: str) -> Need:
-        """Make a member that is its own name and carries its meaning."""
+    def __new__(cls, value: str, meaning: str = "") -> Need:
+        """Make a member that is its own name and carries its meaning; ``Need("fresh")`` looks one up."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning

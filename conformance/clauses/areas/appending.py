@@ -46,9 +46,9 @@ CLAUSES = (
         id="SEQ-04",
         level="must",
         area="SEQ",
-        statement="What an observation in an instance showed at a seq, every later one there shows again, equal as"
-        " JSON, while no crash and no failed flush or close comes between. What a barrier covered (a resolved flush,"
-        " service flush or first close) stays for ever, in every instance.",
+        statement="The log never changes behind its readers: what an instance once showed at a seq it shows again,"
+        " equal as JSON, in every later observation, unless a crash or a failed flush or close came between. What a"
+        " barrier (a resolved flush, service flush or first close) covered stays for good, whichever instance looks.",
         source=f"{_INVARIANTS}; R163, R202",
         # A log that was right once and changed kept SEQ-01 and broke this.
         narrower_than=("SEQ-01",),
@@ -57,9 +57,9 @@ CLAUSES = (
         id="SEQ-05",
         level="must",
         area="SEQ",
-        statement="Appends, flushes and closes on one handle take effect in the order in which they were called, and"
-        " while the instance lives each append is there in whole or not at all. One that waits behind an append that"
-        " failed may be rejected with the same cause.",
+        statement="Calls of `append`, `flush` and `close` on one handle work in the order they were made, and an"
+        " append of a living instance is never applied in part. If an append fails, those queued behind it may be"
+        " rejected for the same cause.",
         source="S3, The write path at a glance; R226, R227, R233",
         narrower_than=("SEQ-04",),
     ),
@@ -89,9 +89,9 @@ CLAUSES = (
         id="SEQ-08",
         level="must",
         area="SEQ",
-        statement="A cancelled append is there in whole or not at all; which of the two is settled before a later"
-        " operation on the session returns, and does not change by itself. A cancelled flush promises nothing, and"
-        " the handle stays usable after both.",
+        statement="Cancelling an append leaves either all of its batch or nothing; the next operation on the session"
+        " to return finds that decided, and it stays so. Cancelling a flush gives no guarantee, and neither"
+        " cancellation makes the handle unusable.",
         source="S3, What the service provides; R195",
         needs=frozenset({Need.CANCEL}),
         narrower_than=("SEQ-05", "SEQ-09"),
@@ -100,9 +100,9 @@ CLAUSES = (
         id="SEQ-09",
         level="must",
         area="SEQ",
-        statement="A refused append leaves nothing behind, neither a lock nor an open transaction, so that other"
-        " sessions and processes can write at once. After a refused or failed append the handle stays usable and the"
-        " next seq is unchanged, apart from what FAULT-02 and FAULT-09 allow after a storage fault.",
+        statement="Nothing of a refused append lingers: no lock is held and no transaction stays open, so other"
+        " sessions and processes can write immediately. Whether an append was refused or failed, its handle can go on"
+        " and expects the same next seq, except for what FAULT-02 and FAULT-09 permit once storage has failed.",
         source="field reports R125, R126, R082",
         narrower_than=("SEQ-04",),
     ),

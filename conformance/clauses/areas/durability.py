@@ -52,8 +52,8 @@ _DUR = (
         id="DUR-03",
         level="must",
         area="DUR",
-        statement='Unless the backend declares `materialization="eager"`, a session on which neither `append` nor'
-        " `flush` was called does not exist after a crash, and its id can be created.",
+        statement="A session that was created but never saw a call of `append` or `flush` is gone after a crash and"
+        ' its id is free, unless the backend declares `materialization="eager"`.',
         source="S3, Ownership and visibility; R036",
         needs=_CRASHING,
         narrower_than=("DUR-01",),
@@ -63,8 +63,8 @@ _DUR = (
         id="DUR-04",
         level="must",
         area="DUR",
-        statement="A session that is recovered has the header and the inherited event count it was created with, and"
-        " no half-made session is ever visible.",
+        statement="Whatever session comes back from a crash carries its original header and inherited event count; a"
+        " session of which only a part was stored stays invisible.",
         source="measured crash images; R162, R165",
         needs=_CRASHING,
         narrower_than=("SVC-01", "DUR-01"),
@@ -74,9 +74,10 @@ _DUR = (
         id="DUR-05",
         level="must",
         area="DUR",
-        statement="Recovery is stable: any number of fresh instances over the same crashed storage show the same log."
-        " Opening for reading changes no log, header, revision or owner that anyone sees, and no byte of the"
-        " session's artifact where each session has one; a storage engine's own roll-back or checkpoint is no change.",
+        statement="However many fresh instances look at the same crashed storage, each sees the same log. Merely"
+        " opening a session for reading alters neither log nor header, revision or owner for anyone, and leaves the"
+        " bytes of a per-session artifact untouched; what a storage engine rolls back or checkpoints by itself is not"
+        " counted.",
         source="field reports R067, R174, R147",
         needs=_CRASHING,
         # The instability is told before any of the states that it shows.
@@ -87,8 +88,9 @@ _DUR = (
         id="DUR-06",
         level="must",
         area="DUR",
-        statement="A crash during recovery or migration, or right after it, satisfies DUR-01 to DUR-05 again. What"
-        " the recovery kept counts as covered once a barrier has covered it.",
+        statement="When another crash hits recovery or migration, or comes straight after, DUR-01 to DUR-05 hold for"
+        " it as for the first one. As soon as a barrier has covered what the first recovery kept, that must survive"
+        " too.",
         source="S3, Resuming and crash recovery; R141, R160",
         needs=_CRASHING,
         # Blamed where the first recovery was right and the second crash is what did the harm.
@@ -99,8 +101,8 @@ _DUR = (
         id="DUR-07",
         level="must",
         area="DUR",
-        statement="After recovery a session can be owned, appended to at its next seq, flushed, and crashed and"
-        " recovered again, with nothing lost.",
+        statement="Recovered sessions are fully usable: one can take ownership, append at the next seq, flush, and go"
+        " through further crashes and recoveries without losing anything.",
         source="S3, Resuming and crash recovery; R156, R155",
         needs=_CRASHING,
         narrower_than=("DUR-01",),
@@ -110,7 +112,7 @@ _DUR = (
         id="DUR-08",
         level="must",
         area="DUR",
-        statement="A crash while one session is written harms no other session.",
+        statement="If a crash interrupts writing to one session, all others are as they would be without it.",
         source="field reports R183, R184, R282",
         needs=_CRASHING,
         narrower_than=("DUR-01", "DUR-02", "DUR-04"),
@@ -131,8 +133,8 @@ _DUR = (
         id="DUR-10",
         level="should",
         area="DUR",
-        statement="An artifact that is replaced, truncated or unlinked under an active writer is noticed: the next"
-        " append or flush is rejected, and never resolves into a file that is gone.",
+        statement="An active writer notices when its artifact is replaced, truncated or unlinked: its next append or"
+        " flush does not succeed in writing to a file nobody can reach any more, but is rejected.",
         source="field reports R031, R028, R163",
         needs=frozenset({Need.LOCATION, Need.DAMAGE}),
         requires=_FROM_KILL,
@@ -141,8 +143,8 @@ _DUR = (
         id="DUR-11",
         level="must",
         area="DUR",
-        statement="What a write handle found when it was opened is durable once its first barrier has resolved, data"
-        " and directory entries alike, also where the process that wrote it was killed before it synced anything.",
+        statement="The first barrier of a write handle also secures what the handle found on opening, both file data"
+        " and directory entries, even if an earlier process wrote it and was killed before syncing.",
         source="measured crash images; R104, R110",
         needs=_CRASHING,
         narrower_than=("DUR-01", "DUR-02", "DUR-06", "DUR-07"),
@@ -152,10 +154,11 @@ _DUR = (
         id="DUR-12",
         level="must",
         area="DUR",
-        statement="For a backend over a service, losing the client and restarting the server both count as crashes. A"
-        " barrier resolves only on the server's word for those very writes, on the connection that wrote them and"
-        " with the reply checked: a WAITAOF that timed out, ran on another connection or inside MULTI is a failed"
-        " flush. Fail-over is not judged unless the backend names it.",
+        statement="A backend over a service treats a lost client and a restarted server alike as crashes. Its"
+        " barriers resolve only after the server has acknowledged exactly those writes on the connection that carried"
+        " them and the reply was inspected; for instance, a WAITAOF that ran into its timeout, was sent over a"
+        " different connection or inside MULTI counts as a failed flush. Fail-over is left out unless the backend"
+        " names it.",
         source="S0, How the durable session actually works; R064, R112",
         needs=_CRASHING,
         # The claim of DUR-09 rests on the same word of the server.
@@ -169,10 +172,10 @@ _TORN = (
         id="TORN-01",
         level="must",
         area="TORN",
-        statement="No reader ever sees a torn tail, and none makes the log before it unreadable. The tail may be cut"
-        " at any byte (inside a record, a UTF-8 sequence, a frame header or a checksum), be extended with zeros, have"
-        " pages or page ends that read as NUL with valid bytes behind them, or have a hole in any of several"
-        " unflushed batches: the log then ends before the hole, and intact batches behind it are dropped.",
+        statement="Torn tails stay hidden from every reader and do not cost the intact log before them. A tear may"
+        " cut anywhere, even within a record, a UTF-8 sequence, a frame header or a checksum; it may add zeros, or"
+        " turn pages or their ends into NUL ahead of valid bytes. Where one of several unflushed batches has a hole,"
+        " the log stops there and later batches are dropped even if intact.",
         source=f"{_INVARIANTS}; measured crash images; R149, R153, R166",
         needs=_TEARING,
         narrower_than=("DUR-01",),
@@ -183,9 +186,8 @@ _TORN = (
         id="TORN-02",
         level="must",
         area="TORN",
-        statement="After recovering, appending one batch and reopening, the log is the recovered one followed by that"
-        " batch, intact. The new batch never fuses with the fragment of the old one, and no later reader stops before"
-        " it.",
+        statement="Recover, append a batch, open again: exactly the recovered events and then the whole batch are"
+        " there. Leftovers of the tear never merge with the batch, and no reader gets stuck on them.",
         source=f"{_INVARIANTS}; R155, R159, R152",
         needs=_TEARING,
         narrower_than=("TORN-01", "DUR-07"),
@@ -195,11 +197,11 @@ _TORN = (
         id="TORN-03",
         level="must",
         area="TORN",
-        statement="A complete record inside the torn tail may be kept or dropped, and so may a last record that lacks"
-        " only its terminator; a kept one is unaltered, and what a fresh reader showed, the first new append keeps."
-        " From a compressed frame whose checksum is missing or wrong nothing is kept that lies behind the start of"
-        " its first run of NUL bytes that ends at a 4,096-byte edge or at the end, because a NUL page inside such a"
-        " frame decodes to wrong text without an error.",
+        statement="Records that are complete inside a torn tail, or lack only their terminator at the very end, may"
+        " survive or not. Those that survive are unchanged, and once a fresh reader has shown them the next append"
+        " keeps them. A compressed frame with a missing or wrong checksum yields nothing past the start of its first"
+        " run of NUL bytes that reaches a 4,096-byte edge or the end, since such a NUL page decodes to wrong text"
+        " without any error.",
         source="S3, Resuming and crash recovery; measured crash images; R159, R160",
         needs=_TEARING,
         # An altered record is also a log that DUR-01 rules out; a record kept for one reader only is also DUR-05.
@@ -210,10 +212,10 @@ _TORN = (
         id="TORN-04",
         level="must",
         area="TORN",
-        statement="A session whose creation was torn, in a way that its own creation can be, does not exist and"
-        " blocks no other one; its id can be created and the new log starts empty. Such remains are an empty"
-        " artifact, half a header, a first page of NUL whatever follows it, a stray temporary or lock file, or an"
-        " empty directory; anything else is judged by FMT-09.",
+        statement="If a crash tears the creation of a session, that session does not exist, stands in nobody's way,"
+        " and can be created anew with an empty log. The remains may be an empty artifact, half a header, a first"
+        " page of NUL with anything after it, a stray temporary or lock file, or an empty directory, as far as this"
+        " backend's own creation can leave them; FMT-09 covers everything else.",
         source="measured crash images; R165, R167, R180, R183",
         needs=_TEARING,
         narrower_than=("DUR-03", "DUR-04", "DUR-08"),
@@ -223,8 +225,8 @@ _TORN = (
         id="TORN-05",
         level="must",
         area="TORN",
-        statement="While a torn tail is repaired, no handle of the repairing instance reads less than before. Readers"
-        " in other instances get a prefix no shorter than what a barrier covered, or an error.",
+        statement="Repairing a torn tail is invisible inside its instance: none of its handles sees the log shrink"
+        " meanwhile. Elsewhere a reader gets an error or a prefix that includes all that barriers have covered.",
         source="S3, Resuming and crash recovery; R067, R140",
         needs=_TEARING,
         narrower_than=("READ-03", "TORN-01"),

@@ -14,11 +14,11 @@ CLAUSES = (
         id="FAULT-01",
         level="must",
         area="FAULT",
-        statement="A storage call that fails (ENOSPC, EIO, EDQUOT, EFBIG; EPERM, EBUSY or EACCES of open, rename,"
-        " link or unlink; also bytes that arrive although failure is reported) is repaired inside, or makes the"
-        " append, or the next flush or close, reject with the cause; a short write or EINTR is continued. Until the"
-        " batch is stored, readers of the instance see exactly the log without it, on every handle and through `stat`"
-        " and `list`.",
+        statement="When a storage call fails, the backend repairs that internally or lets the append, or else the"
+        " following flush or close, reject and show the cause. This covers ENOSPC, EIO, EDQUOT and EFBIG, EPERM,"
+        " EBUSY and EACCES from open, rename, link and unlink, and bytes that land despite a reported failure; after"
+        " a short write or EINTR it just goes on. As long as the batch is not stored, its instance shows precisely"
+        " the log without it, through all handles, `stat` and `list`.",
         source="field reports R076, R077, R085, R088, R136",
         needs=_FAILING,
         narrower_than=("SEQ-09",),
@@ -29,10 +29,10 @@ CLAUSES = (
         id="FAULT-02",
         level="must",
         area="FAULT",
-        statement="Once storage heals, the same batch on the same handle succeeds and is stored exactly once; after a"
-        " rejected flush, what had resolved stays visible and `flush` tries it again. After a failed fsync a backend"
-        " may instead give the handle up, and refuse each mutation on it with `SessionOwnershipLostError`; a reopened"
-        " handle then does the same.",
+        statement="When storage works again, repeating the batch on its handle stores it, and only once; if a flush"
+        " was rejected, resolved events remain visible and the next `flush` takes them up. A failed fsync may"
+        " alternatively end the handle: it refuses all mutations with `SessionOwnershipLostError`, and the repeat"
+        " succeeds on a handle opened anew.",
         source="field reports R076, R077, R088, R160",
         needs=_FAILING,
         narrower_than=("SEQ-09", "FAULT-01"),
@@ -42,9 +42,9 @@ CLAUSES = (
         id="FAULT-03",
         level="must",
         area="FAULT",
-        statement="After a failed fsync no later barrier (flush, service flush or first close) resolves unless the"
-        " file data it covers was written again, because the page cache may have dropped it: a crash after that"
-        " barrier loses nothing.",
+        statement="A failed fsync may mean that the page cache dropped data, so a later barrier (flush, service flush"
+        " or first close) must not resolve before the file data it covers has been written again. A crash after that"
+        " barrier therefore loses nothing.",
         source="field reports R105, R109",
         needs=frozenset({Need.FAULTS, Need.FRESH, Need.CRASH}),
         narrower_than=("DUR-01", "FAULT-02"),
@@ -54,8 +54,9 @@ CLAUSES = (
         id="FAULT-04",
         level="must",
         area="FAULT",
-        statement="An error while reading, such as EIO or EACCES, surfaces as an error, or the exact log comes from"
-        " memory. It never shows as an empty log, a shorter log or an absent session.",
+        statement="If reading fails, with EIO or EACCES for instance, the caller gets an error or the complete,"
+        " correct log out of memory. The failure is never disguised as an empty or shorter log or as a missing"
+        " session.",
         source="field reports R110, R140, R278",
         needs=_FAILING,
         narrower_than=("SVC-06", "READ-03", "READ-04"),
@@ -64,8 +65,8 @@ CLAUSES = (
         id="FAULT-05",
         level="must",
         area="FAULT",
-        statement="A `close` that still has something to make durable while storage fails raises, and gives ownership"
-        " up (OWN-07).",
+        statement="While storage fails, closing a handle that has unsaved work raises, yet frees its ownership"
+        " (OWN-07).",
         source="field reports R091, R092",
         needs=_FAILING,
         narrower_than=("CLOSE-03", "FAULT-01"),
@@ -74,8 +75,8 @@ CLAUSES = (
         id="FAULT-06",
         level="must",
         area="FAULT",
-        statement="Neither ordinary use nor a fault leaks file descriptors, tasks or threads past the service's"
-        " `close`; idle threads of the loop's default executor do not count.",
+        statement="Once the service is closed, all its file descriptors, tasks and threads are gone, after normal use"
+        " as well as after faults. Threads idling in the event loop's default executor are exempt.",
         source="field reports R092, R042",
         needs=frozenset({Need.IO_COUNT}),
         reading="Faults are tried where the kit can make a storage call fail; ordinary use is tried everywhere.",
@@ -84,7 +85,8 @@ CLAUSES = (
         id="FAULT-07",
         level="should",
         area="FAULT",
-        statement="An append that fails midway leaves no residue that a later crash could show as a record.",
+        statement="Should an append fail half-way, it cleans up after itself so that no crash later on can bring"
+        " forth a record from what it wrote.",
         source="field reports R152, R160",
         needs=frozenset({Need.FAULTS, Need.FRESH, Need.CRASH}),
         reading='With durability="none" there is no state that a crash may leave, so the clause does not apply.',
@@ -93,8 +95,8 @@ CLAUSES = (
         id="FAULT-08",
         level="must",
         area="FAULT",
-        statement="A fault on one session harms no other session that does not share its file, and does not end the"
-        " process. Persistence never switches itself off: once storage heals, the next operation works.",
+        statement="Faults stay local: sessions kept in other files are unharmed and the process keeps running."
+        " Storing is never disabled for good, so that operations succeed again as soon as storage does.",
         source="field reports R084, R085, R089, R105",
         needs=_FAILING,
         narrower_than=("SEQ-04",),
@@ -103,10 +105,10 @@ CLAUSES = (
         id="FAULT-09",
         level="must",
         area="FAULT",
-        statement="Where a service may have done what it did not confirm (a lost reply, a timeout, a lost COMMIT),"
-        " the append rejects; its batch is there in whole or not at all, and the next read settles which. The same"
-        " batch again leaves one copy: it resolves, or is refused with `SessionContiguityError` whose `expected` lies"
-        " just past it.",
+        statement="A service can lose a reply, time out or drop a COMMIT without the backend knowing whether the"
+        " write happened. The append is then rejected, the batch exists entirely or not at all, and from the next"
+        " read on it is clear which. Repeating it ends with a single copy: the repeat resolves, or"
+        " `SessionContiguityError` reports an `expected` one past the batch's last seq.",
         source="field reports R112, R115",
         needs=_FAILING,
         narrower_than=("SEQ-02", "FAULT-02"),
@@ -116,8 +118,8 @@ CLAUSES = (
         id="FAULT-10",
         level="must",
         area="FAULT",
-        statement="A different batch at the seqs of a failed one is stored as it was given, or is rejected; it is"
-        " never taken to be there already.",
+        statement="If an append failed and other events are then appended at its seqs, exactly these are stored or"
+        " the append is rejected; the backend never mistakes them for the failed batch and reports success.",
         source="field reports R112, R114",
         needs=_FAILING,
         narrower_than=("FAULT-02",),

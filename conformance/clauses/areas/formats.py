@@ -17,9 +17,9 @@ CLAUSES = (
         id="FMT-01",
         level="must",
         area="FMT",
-        statement="A stored log of a newer format is refused with `SessionFormatUnsupportedError` that says to"
-        " upgrade; one of an older format that is not supported, with the same error saying that there is no upgrade"
-        " path.",
+        statement="Logs in a format this build cannot read are refused with `SessionFormatUnsupportedError`. Its"
+        " message tells the operator to upgrade if the format is newer, and that no upgrade path exists if it is an"
+        " unsupported older one.",
         source=f"{_FAILURES}; R008",
         needs=_CRAFTED,
         narrower_than=("FMT-09",),
@@ -30,11 +30,11 @@ CLAUSES = (
         id="FMT-02",
         level="must",
         area="FMT",
-        statement='With `vocabulary="closed"` an unknown event type without `ignorable: true` is never dropped and'
-        " never served: `append` refuses it with `SessionFormatUnsupportedError` and stores nothing. With"
-        ' `unknown_types="store"` it is stored instead, and afterwards reads and write opens of that session refuse'
-        " it, naming type and seq (before READ-04 and FRESH-01 are asked), while `stat`, `list` and other sessions"
-        " are unaffected. Met in a stored log, it is refused in the same way.",
+        statement="A closed vocabulary never drops or serves an event of unknown type unless it is marked `ignorable:"
+        " true`. By default `append` answers with `SessionFormatUnsupportedError` and stores nothing; with"
+        ' `unknown_types="store"` the event is stored and from then on reads and write opens of the session are'
+        " refused with the type and seq named (READ-04 and FRESH-01 give way to this), while `stat`, `list` and other"
+        " sessions work as before. The same refusal meets such an event found in an existing log.",
         source=f"{_VALIDATION}; R187, R188, R189, R190",
         narrower_than=("SEQ-09", "READ-04"),
         requires=(Condition.CLOSED_VOCABULARY,),
@@ -45,8 +45,8 @@ CLAUSES = (
         id="FMT-03",
         level="must",
         area="FMT",
-        statement='With `vocabulary="closed"` an unknown event type with `ignorable: true` is kept, and returned'
-        " exactly as it was given.",
+        statement="Marked `ignorable: true`, events of unknown type pass through a closed vocabulary: they are stored"
+        " and come back unchanged.",
         source=f"{_FAILURES}; R186",
         narrower_than=("READ-03", "READ-04"),
         requires=(Condition.CLOSED_VOCABULARY,),
@@ -55,10 +55,10 @@ CLAUSES = (
         id="FMT-04",
         level="must",
         area="FMT",
-        statement="Damage to data that was flushed before a later, still intact batch was appended gives"
-        " `SessionPersistenceCorruptionError`, or exactly the right log, and never a wrong or silently shorter one."
-        " Damage is a record or batch that is removed, repeated, swapped or inserted, a cut, a run of NUL bytes, or"
-        " broken framing.",
+        statement="Once a batch was flushed and a later one appended behind it, damage to the former cannot go"
+        " unnoticed while the latter is intact: the log is served complete and correct, or"
+        " `SessionPersistenceCorruptionError` is raised, but no wrong or shortened log appears. Damage may remove,"
+        " repeat, swap or insert records or batches, cut bytes out, overwrite them with NUL, or break the framing.",
         source=f"{_FAILURES}; R149, R169, R174, R163",
         needs=_DAMAGED,
         narrower_than=("FRESH-04",),
@@ -67,8 +67,8 @@ CLAUSES = (
         id="FMT-05",
         level="must",
         area="FMT",
-        statement="The errors that refuse a stored log carry the location of its artifact where the backend keeps one"
-        " artifact for each session.",
+        statement="If each session has one artifact, an error that refuses its stored log tells where the artifact"
+        " is, in `location`.",
         source=f"{_VALIDATION}; R081",
         needs=_DAMAGED,
     ),
@@ -76,7 +76,7 @@ CLAUSES = (
         id="FMT-06",
         level="must",
         area="FMT",
-        statement="An artifact whose header names another session id is refused as corruption.",
+        statement="Finding another session's id in the header of an artifact is corruption, and is refused as such.",
         source="field reports R250, R251",
         needs=_DAMAGED,
         narrower_than=("FMT-04", "FMT-09"),
@@ -86,10 +86,11 @@ CLAUSES = (
         id="FMT-07",
         level="claim",
         area="FMT",
-        statement="Supported historical formats are converted before a handle is returned, and ignorable unknown"
-        " events are carried over. The source stays byte-identical, and the successor is published atomically and by"
-        " a write open only. A torn source is read as TORN says; a crash leaves the source alone or the whole"
-        " successor; and a newest generation that is unsupported is refused even where an older one could be read.",
+        statement="Logs in the historical formats that `migrates` names are converted before any handle is handed"
+        " out, including their ignorable unknown events. The old artifact keeps every byte; only a write open"
+        " publishes the new one, atomically, so that a crash leaves the old one by itself or the new one complete."
+        " Torn old artifacts follow the TORN clauses, and if the newest generation present is unsupported the session"
+        " is refused, readable older ones notwithstanding.",
         source=f"{_FAILURES}; R186, R067, R141",
         needs=_CRAFTED,
         narrower_than=("SVC-11", "DUR-06", "FMT-01"),
@@ -101,8 +102,8 @@ CLAUSES = (
         id="FMT-08",
         level="claim",
         area="FMT",
-        statement="An artifact in the other encoding is refused when its id is opened or created, naming the file;"
-        " other sessions are unaffected.",
+        statement="If a session's artifact uses the other one of the backend's encodings, opening and creating that"
+        " id is refused with the file named, and no other session is affected.",
         source="S3, Failures and recovery; R192",
         needs=_DAMAGED,
         narrower_than=("FMT-09",),
@@ -112,8 +113,9 @@ CLAUSES = (
         id="FMT-09",
         level="must",
         area="FMT",
-        statement="An artifact that is not this backend's, or has no valid header and is no torn creation of its own,"
-        " is refused on open as corruption and on create as existing or as corruption. Its bytes stay as they were.",
+        statement="Something in a session's place that the backend did not make, or that lacks a valid header without"
+        " being left over from its own torn creation, stays byte for byte as it is. Opening it reports corruption;"
+        " creating the id reports that it exists, or corruption.",
         source="field reports R204, R250, R180",
         needs=_DAMAGED,
         narrower_than=("SVC-02",),
@@ -122,9 +124,10 @@ CLAUSES = (
         id="FMT-10",
         level="claim",
         area="FMT",
-        statement="Any changed byte of a stored header or event gives `SessionPersistenceCorruptionError` or exactly"
-        " the right log. A damaged last batch may be dropped only where the damage is one that a crash can leave: a"
-        " cut, or runs of NUL that end at a 4,096-byte edge or at the end.",
+        statement="Changing any byte of a stored header or event is detected: the outcome is"
+        " `SessionPersistenceCorruptionError` or the correct log. The one exception is the last batch, which may be"
+        " dropped if the damage looks like that of a crash, meaning a cut or NUL runs reaching a 4,096-byte edge or"
+        " the end.",
         source="measured crash images; R132, R133",
         needs=_DAMAGED,
         narrower_than=("FMT-04",),
@@ -134,9 +137,9 @@ CLAUSES = (
         id="FMT-11",
         level="must",
         area="FMT",
-        statement="Where a session spans several files, keys or rows, a missing, expired, older or damaged part gives"
-        " a refusal or the absence of the whole, and never a shorter or mixed log. A derived index alone never"
-        " decides what exists.",
+        statement="A session stored in several files, keys or rows is refused or absent as a whole if any part is"
+        " missing, expired, outdated or damaged; a log that is shortened or mixed from generations is never served."
+        " What exists is never decided by a derived index alone.",
         source="field reports R143, R144, R146, R130, R177, R178",
         needs=_DAMAGED,
         narrower_than=("FMT-04",),
@@ -145,8 +148,8 @@ CLAUSES = (
         id="FMT-12",
         level="should",
         area="FMT",
-        statement="A byte-order mark or CRLF line ends that an editor put in give all records or a refusal, never"
-        " fewer records.",
+        statement="If an editor adds a byte-order mark or turns line ends into CRLF, reading returns every record or"
+        " is refused; records do not silently vanish.",
         source="field reports R205, R206",
         needs=_DAMAGED,
         # A special case that is meant to count less: an editor's harmless marks are no damage to the records.

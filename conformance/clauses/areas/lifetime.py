@@ -40,10 +40,10 @@ _MAT = (
         id="MAT-03",
         level="must",
         area="MAT",
-        statement="A created session that is closed without a resolved append of at least one event and without a"
-        " resolved flush never was, also when its only writes failed: it is visible nowhere and its id is free again."
-        ' With `materialization="eager"` an empty session may remain instead, and `stat`, `list`, `open` and `create`'
-        " then agree on it.",
+        statement="Creating a session and closing it before any append of at least one event or any flush has"
+        " resolved leaves no trace: it cannot be seen anywhere and its id can be used again, also where writes were"
+        ' tried and failed. Under `materialization="eager"` an empty session may stay behind, and then `stat`,'
+        " `list`, `open` and `create` agree that it exists.",
         source=f"{_OWNERSHIP}; R036, R047",
         narrower_than=("SVC-04", "SVC-05", "SVC-06", "SVC-13"),
         requires=(Condition.LAZY,),
@@ -74,8 +74,9 @@ _MAT = (
         id="MAT-06",
         level="must",
         area="MAT",
-        statement="A read handle on a session that was erased from storage is answered with"
-        " `SessionPersistenceNotFoundError`, or stays empty; it never shows a later session of the same id.",
+        statement="When storage erases a session under a read handle, that handle reports"
+        " `SessionPersistenceNotFoundError` or stays empty; events of a new session with the same id never appear on"
+        " it.",
         source="field reports R068, R071, R265",
         needs=frozenset({Need.LOCATION, Need.DAMAGE}),
         narrower_than=("READ-03",),
@@ -112,8 +113,9 @@ _CLOSE = (
         id="CLOSE-04",
         level="must",
         area="CLOSE",
-        statement="A `close` that is cancelled carries on: it neither blocks the session nor keeps ownership, and a"
-        " following `close` joins it. A write open in the meantime is refused as owned.",
+        statement="Cancelling `close` does not stop it: the session is neither stuck nor owned in the end, and"
+        " calling `close` again waits for the one under way. As long as that lasts, opening for writing is refused as"
+        " owned.",
         source=f"{_PROVIDES}; R046",
         needs=frozenset({Need.CANCEL}),
         narrower_than=("OWN-01", "OWN-02", "CLOSE-01"),
@@ -122,8 +124,7 @@ _CLOSE = (
         id="CLOSE-05",
         level="must",
         area="CLOSE",
-        statement="Leaving a handle's async context manager closes the handle, and an exception raised inside the"
-        " block passes through.",
+        statement="The end of an `async with` block closes its handle and lets an exception from the block through.",
         source=_PROVIDES,
         needs=frozenset({Need.PYTHON_VALUES}),
         narrower_than=("OWN-02", "CLOSE-02", "CLOSE-03"),
@@ -134,8 +135,8 @@ _CLOSE = (
         id="CLOSE-06",
         level="must",
         area="CLOSE",
-        statement="An append that was called before `close` is not dropped: it resolves and the close covers it, or"
-        " it is rejected and nothing of it is stored.",
+        statement="`close` never swallows an append made before it. That append resolves and is covered by the close,"
+        " or it is rejected without a trace in storage.",
         source=f"{_LIVE}; R097",
         narrower_than=("SEQ-05", "CLOSE-03"),
     ),
@@ -143,8 +144,9 @@ _CLOSE = (
         id="CLOSE-07",
         level="must",
         area="CLOSE",
-        statement="Closing the service drains and closes every handle, and one that fails does not stop it; the"
-        " failures come together as FLUSH-02 describes. Afterwards the handles refuse as closed.",
+        statement="Closing the service stores what each of its handles still holds and closes them all, even if some"
+        " fail; those failures are reported the way FLUSH-02 describes. From then on the handles refuse operations as"
+        " closed.",
         source=f"{_LIVE}; R091, R124",
         narrower_than=("OWN-02", "CLOSE-02", "CLOSE-03", "FLUSH-02"),
         reading="A failing handle is tried where the kit can make one fail; the rest is tried everywhere.",
@@ -153,8 +155,9 @@ _CLOSE = (
         id="CLOSE-08",
         level="must",
         area="CLOSE",
-        statement="After the service is closed its operations are rejected and none hangs. A `create` or `open` that"
-        " was in flight is rejected or its handle is closed with the rest, and closing again does nothing.",
+        statement="A closed service rejects every operation promptly instead of hanging. Calls of `create` and `open`"
+        " that were still running are rejected or have their handle closed like the others, and a second `close` has"
+        " no effect.",
         source=_LIVE,
         reading="Any exception is a rejection.",
     ),
@@ -175,8 +178,9 @@ _FLUSH = (
         id="FLUSH-02",
         level="must",
         area="FLUSH",
-        statement="A handle that fails does not stop the service's `flush`. The failures come as one `ExceptionGroup`"
-        " with a member that names each failed session, by a `session_id`, by the id in its text, or in a note.",
+        statement="One failing handle does not keep the service's `flush` from flushing the rest. In the end a single"
+        " `ExceptionGroup` reports all failures, and for every session concerned it holds a member that names it:"
+        " through `session_id`, in its message, or in a note.",
         source=f"{_PROVIDES}; R121, R122, R124",
         needs=frozenset({Need.FRESH}),
         narrower_than=("FLUSH-01",),
@@ -187,9 +191,9 @@ _FLUSH = (
         id="FLUSH-03",
         level="must",
         area="FLUSH",
-        statement="A handle whose `close` is called before or during the service's `flush` is not materialised by"
-        " that flush and is no error of it. The flush resolves only after that close has ended, and names the session"
-        " if the close failed.",
+        statement="The service's `flush` neither stores nor complains about a handle that is being closed, whether"
+        " that close came before it or while it ran. It waits for the close to end before it resolves, and reports"
+        " the session if the close failed.",
         source=_PROVIDES,
         narrower_than=("MAT-03", "FLUSH-01", "FLUSH-02"),
     ),

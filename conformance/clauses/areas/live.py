@@ -22,8 +22,8 @@ _LIVE = (
         id="LIVE-01",
         level="claim",
         area="LIVE",
-        statement="The events that a session with an active write handle publishes are persisted in order, within the"
-        " declared `live_window`.",
+        statement="While a session has an active write handle, each event it publishes reaches storage before"
+        " `live_window` has passed, in publication order.",
         source=f"{_PATH}; R226, R235",
         needs=_LIVE_NEEDS | {Need.CLOCK},
         claim="live",
@@ -33,8 +33,8 @@ _LIVE = (
         id="LIVE-02",
         level="claim",
         area="LIVE",
-        statement="The first pending event starts the window, and later ones join it without moving its deadline."
-        " Events that arrive during a drain form the next batch, in order.",
+        statement="A window opens with the first event waiting and ends when it was due to end, however many events"
+        " join it. What is published while a drain runs is kept in order for the batch after it.",
         source=_GLANCE,
         needs=_LIVE_NEEDS | {Need.CLOCK},
         narrower_than=("LIVE-01",),
@@ -44,8 +44,8 @@ _LIVE = (
         id="LIVE-03",
         level="claim",
         area="LIVE",
-        statement="`session/flush` cancels the wait, stores every event that was published before it (later ones may"
-        " join), and then is a barrier like the handle's flush.",
+        statement="On `session/flush` the backend stops waiting and stores at least all events published so far; once"
+        " that resolves it is as good a barrier as a flush of the handle.",
         source=_GLANCE,
         needs=_LIVE_NEEDS,
         narrower_than=("LIVE-01",),
@@ -55,9 +55,9 @@ _LIVE = (
         id="LIVE-04",
         level="claim",
         area="LIVE",
-        statement="A background write that fails keeps its events in order and is logged as a warning that names the"
-        " session. It is tried again at most once in each window, or not before the next explicit flush, and nothing"
-        " is lost or doubled.",
+        statement="If writing in the background fails, a warning with the session's name is logged and the events"
+        " keep their place and order. Further tries happen no more than once per window, or wait for an explicit"
+        " flush; no event gets lost or is stored twice.",
         source=f"{_PATH}; R079, R084, R088",
         needs=_LIVE_NEEDS | {Need.FAULTS, Need.CLOCK},
         narrower_than=("LIVE-01",),
@@ -67,8 +67,8 @@ _LIVE = (
         id="LIVE-05",
         level="claim",
         area="LIVE",
-        statement="After a failed background write the next explicit flush tries again, rejects loudly while storage"
-        " fails, and stores everything exactly once when it heals.",
+        statement="An explicit flush after a failed background write tries the events again. It raises for as long as"
+        " storage fails, and after that each event is in the log exactly once.",
         source=f"{_PATH}; R076, R089",
         needs=_LIVE_NEEDS | {Need.FAULTS},
         narrower_than=("LIVE-03", "LIVE-04"),
@@ -78,8 +78,9 @@ _LIVE = (
         id="LIVE-06",
         level="claim",
         area="LIVE",
-        statement="`session/disposed` drains and closes the handle; a final drain that fails there is logged with the"
-        " session's id and not thrown into the hub. `close` of the handle and the service's teardown drain as well.",
+        statement="When `session/disposed` arrives, the handle is drained and closed. If this fails, the log of the"
+        " program records it with the session's id and the hub sees no exception; closing the handle or the service"
+        " drains in the same way.",
         source=f"{_PATH}; R091",
         needs=_LIVE_NEEDS,
         narrower_than=("LIVE-13",),
@@ -90,7 +91,8 @@ _LIVE = (
         id="LIVE-07",
         level="claim",
         area="LIVE",
-        statement="A session without an active write handle persists nothing, and a `session/flush` of it resolves.",
+        statement="Without an active write handle nothing a session publishes is stored, and flushing it through"
+        " `session/flush` simply resolves.",
         source=_PATH,
         needs=_LIVE_NEEDS,
         claim="live",
@@ -110,7 +112,8 @@ _LIVE = (
         id="LIVE-09",
         level="claim",
         area="LIVE",
-        statement="Seed events that were appended through the handle before publication are never enqueued again.",
+        statement="Events that seeded the session, and were appended by hand before it was published, do not enter"
+        " the live queue a second time.",
         source=_GLANCE,
         needs=_LIVE_NEEDS,
         narrower_than=("LIVE-01",),
@@ -120,9 +123,9 @@ _LIVE = (
         id="LIVE-10",
         level="claim",
         area="LIVE",
-        statement="A second write handle, opened after a `close`, receives the events that are published after it was"
-        " opened. If events were lost with a failed close, its flush is refused with `SessionContiguityError`, and a"
-        " gap is never stored.",
+        statement="If a session is closed and opened for writing again, events published from then on go to the new"
+        " handle. Should a failed close have lost events, flushing that handle is refused with"
+        " `SessionContiguityError` rather than storing a log with a gap.",
         source=_PATH,
         needs=_LIVE_NEEDS,
         narrower_than=("LIVE-01", "SEQ-02"),
@@ -133,8 +136,8 @@ _LIVE = (
         id="LIVE-11",
         level="should",
         area="LIVE",
-        statement="While storage is down, memory stays bounded or the producers feel it, and order is kept at"
-        " recovery.",
+        statement="A storage outage does not make memory grow without limit, unless producers are slowed or told"
+        " instead; when it is over, events are stored in their order.",
         source="field reports R079, R089",
         needs=_LIVE_NEEDS | {Need.FAULTS},
         claim="live",
@@ -143,8 +146,9 @@ _LIVE = (
         id="LIVE-12",
         level="claim",
         area="LIVE",
-        statement="On an explicit append while published events wait, either these are stored first, or the append is"
-        " refused by contiguity and both stay intact; nothing is ever reordered, doubled or stuck.",
+        statement="Calling `append` while published events are still waiting has one of two outcomes: the waiting"
+        " events go first, or contiguity refuses the append and neither side loses anything. Events are never"
+        " swapped, stored twice or left stuck.",
         source="S3, The write path at a glance; R226, R235",
         needs=_LIVE_NEEDS,
         narrower_than=("LIVE-01", "SEQ-05"),
@@ -154,8 +158,8 @@ _LIVE = (
         id="LIVE-13",
         level="claim",
         area="LIVE",
-        statement="The handle's `flush`, the service's `flush` and `close` cover every event that was published"
-        " before them.",
+        statement="Anything published before a flush of the handle, a flush of the service or a `close` is made"
+        " durable by it.",
         source=f"{_PATH}; R095",
         needs=_LIVE_NEEDS,
         narrower_than=("CLOSE-03", "FLUSH-01", "LIVE-01"),
@@ -165,8 +169,8 @@ _LIVE = (
         id="LIVE-14",
         level="claim",
         area="LIVE",
-        statement="A published event that cannot be stored is reported with its seq, at publication or by every flush"
-        " and the close, and nothing later is stored in its place.",
+        statement="If a published event turns out to be impossible to store, the backend names its seq, either right"
+        " at publication or in every flush and in the close; its seq is not given to any later event.",
         source="field reports R088, R189, R216",
         needs=_LIVE_NEEDS,
         narrower_than=("LIVE-01", "LIVE-03", "LIVE-13"),
@@ -188,10 +192,10 @@ _RES = (
         id="RES-02",
         level="claim",
         area="RES",
-        statement="Resuming closes an open final turn with, in this order: an error `tool/result` for each unanswered"
-        " call of the step that is still open, in the order of the requests; `step/end` if a step is open; and"
-        ' `turn/end` with the turn and the reason `{kind: "interrupted"}`. Their seqs continue the log and their'
-        " times repeat that of its last event.",
+        statement="Resuming an unfinished last turn appends its closers in a fixed order. First comes one error"
+        " `tool/result` per unanswered call of the step still open, ordered as the calls were requested; then"
+        ' `step/end`, if a step is open; last `turn/end` with that turn and `reason: {kind: "interrupted"}`. They'
+        " take the next seqs and the time of the log's last event.",
         source=f"{_RECOVERY}; R240, R243, R150, R239",
         needs=_RESUME_NEEDS,
         claim="resume",
@@ -200,9 +204,9 @@ _RES = (
         id="RES-03",
         level="claim",
         area="RES",
-        statement="A call that was requested but never recorded as started is closed with the error code"
-        " `TOOL_NOT_STARTED`; one that was recorded without a result, with `TOOL_OUTCOME_UNKNOWN` and a"
-        " `sourceEventSeqs` that cites its `tool/call`.",
+        statement="The closer of a requested call shows how far the call came. Without a `tool/call` record its error"
+        " code is `TOOL_NOT_STARTED`; with one, but no result, it is `TOOL_OUTCOME_UNKNOWN`, and `sourceEventSeqs`"
+        " points to that record.",
         source="S3, Model Experience; R242, R248",
         needs=_RESUME_NEEDS,
         narrower_than=("RES-02",),
@@ -212,8 +216,8 @@ _RES = (
         id="RES-04",
         level="claim",
         area="RES",
-        statement="Closers go through the same write handle as an ordinary batch. Resuming again adds nothing, and a"
-        " crash inside that batch is healed by the next resume.",
+        statement="The write handle that resumes appends all closers as a normal batch. A repeated resume finds"
+        " nothing to do, and if a crash cut the batch short the next resume completes it.",
         source=f"{_RECOVERY}; R245, R236",
         needs=_RESUME_NEEDS,
         narrower_than=("RES-01", "RES-02"),
@@ -234,8 +238,8 @@ _RES = (
         id="RES-06",
         level="claim",
         area="RES",
-        statement="Closers are computed from what the write handle read once it owned the session; where contiguity"
-        " refuses them, they are computed anew.",
+        statement="The resumer takes ownership first, reads the log through its write handle and derives the closers"
+        " from that; if they are refused for contiguity it derives them afresh.",
         source=f"{_RECOVERY}; R016, R017",
         needs=_RESUME_NEEDS,
         narrower_than=("RES-02",),

@@ -14,9 +14,9 @@ CLAUSES = (
         id="OWN-01",
         level="must",
         area="OWN",
-        statement="While a write handle of an instance is active, another `open` for writing of that session in the"
-        " same instance is refused with `SessionAlreadyOwnedError` at once, without waiting. The handle that `create`"
-        " returned owns its session in this way even before anything is stored.",
+        statement="A session has one writer in an instance: while a write handle is active, opening the session for"
+        " writing there again is refused with `SessionAlreadyOwnedError`, straight away and without waiting. The"
+        " handle from `create` counts as such a writer even before anything is stored.",
         source=f"{_OWNERSHIP}; R009, R001",
         narrower_than=("OWN-13",),
     ),
@@ -24,9 +24,9 @@ CLAUSES = (
         id="OWN-02",
         level="must",
         area="OWN",
-        statement="`close` of a write handle gives ownership up, and where `cross_process_ownership` is claimed it"
-        " does so at once for every instance. The next write open, in whichever instance, continues at the seq that"
-        " is stored then and not at one it remembers.",
+        statement="Closing a write handle ends its ownership; a backend that claims `cross_process_ownership` ends it"
+        " for all instances at once. Whoever opens the session for writing next, in whichever instance, carries on at"
+        " the seq found in storage rather than at a remembered one.",
         source=f"{_OWNERSHIP}; R015, R016, R019, R045",
         # A right batch refused, or a wrong one taken, because of a remembered cursor.
         narrower_than=("SEQ-01", "SEQ-02"),
@@ -45,9 +45,9 @@ CLAUSES = (
         id="OWN-04",
         level="must",
         area="OWN",
-        statement="A `create` or write open that fails or is cancelled leaves neither ownership nor a new session."
-        " Trying again meets the same refusal, or succeeds once the cause is gone; the first attempt never makes it"
-        " end in `SessionAlreadyOwnedError` or `SessionAlreadyExistsError`.",
+        statement="When `create` or a write open fails or is cancelled, the session is as free as before: nobody owns"
+        " it and none was made. A second try meets the refusal of the first, or works once the cause is gone;"
+        " `SessionAlreadyOwnedError` or `SessionAlreadyExistsError` never comes from the failed try itself.",
         source="field reports R041, R036, R047",
         narrower_than=("SVC-01", "SVC-04", "SVC-05", "SVC-06", "SVC-11", "SVC-13"),
         reading="Where the first attempt was itself refused because a session or an owner was there, the same refusal"
@@ -86,8 +86,8 @@ CLAUSES = (
         id="OWN-08",
         level="must",
         area="OWN",
-        statement="After a crash a fresh instance (another service over the same storage) can take ownership of every"
-        " session at once, or within the lease time that the backend declares.",
+        statement="A fresh instance (another service over the same storage) that starts after a crash can take over"
+        " every session, immediately or, with a lease, when the declared lease time is over.",
         source="field reports R033, R034, R044, R046",
         needs=frozenset({Need.FRESH, Need.CRASH}),
         narrower_than=("DUR-07",),
@@ -97,11 +97,12 @@ CLAUSES = (
         id="OWN-09",
         level="claim",
         area="OWN",
-        statement="While the holder of a session lives, a write open in a second instance, in the same process or"
-        " another, is refused with `SessionAlreadyOwnedError`; once the holder is killed it succeeds, at once for a"
-        " kernel lock and within its time for a lease. A child started with `subprocess` does not keep the ownership"
-        " alive, and a forked copy does so at most until it ends. A holder stopped with SIGSTOP still owns a kernel"
-        " lock, but loses a lease after its time and is then bound by OWN-10 when it goes on.",
+        statement="No second instance, be it in this process or in another, can open a session for writing while its"
+        " holder lives: it gets `SessionAlreadyOwnedError`. After the holder is killed the open succeeds, without"
+        " delay for a kernel lock and when its time is over for a lease; children started with `subprocess` do not"
+        " prolong the ownership, and a forked copy can do so until it ends at the longest. Stopping the holder with"
+        " SIGSTOP leaves a kernel lock in place but lets a lease run out, after which OWN-10 binds the holder when it"
+        " continues.",
         source="field reports R009, R010, R003, R033, R024",
         needs=frozenset({Need.FRESH, Need.SECOND_PROCESS}),
         narrower_than=("OWN-13",),
@@ -111,9 +112,9 @@ CLAUSES = (
         id="OWN-10",
         level="claim",
         area="OWN",
-        statement="Once a handle has lost its ownership, every mutation on it is refused with"
-        " `SessionOwnershipLostError` for good, and nothing it writes after the loss reaches the log. Its `close`"
-        " frees resources, and raises only if appends that had resolved were never covered by a barrier.",
+        statement="A handle whose ownership was lost never gets it back: each further mutation is refused with"
+        " `SessionOwnershipLostError`, and whatever it still tries to write stays out of the log. Closing it frees"
+        " its resources, and raises only if some resolved append of its own had not been covered by a barrier.",
         source=f"{_OWNERSHIP}; R022, R027, R037",
         needs=frozenset({Need.FRESH}),
         narrower_than=("OWN-09", "OWN-13"),
@@ -133,8 +134,9 @@ CLAUSES = (
         id="OWN-12",
         level="must",
         area="OWN",
-        statement="Only the owner can give ownership up. Closing again, cancelling or garbage-collecting a handle"
-        " that lost ownership, gave it up or never had it does not disturb the present owner.",
+        statement="A handle that never owned the session, lost it or already gave it up cannot take ownership away"
+        " from the present owner, whether it is closed once more, cancelled or garbage-collected: only the owner ends"
+        " ownership.",
         source="field reports R030, R024, R027",
         narrower_than=("SVC-11", "OWN-01", "OWN-11", "CLOSE-01"),
         reading="Cancelled calls are tried where the route can cancel.",
@@ -143,8 +145,8 @@ CLAUSES = (
         id="OWN-13",
         level="claim",
         area="OWN",
-        statement="However opens, appends, closes and kills interleave among several instances, at most one of them"
-        " owns a session at a time, and the log holds every resolved append exactly once, in one contiguous order.",
+        statement="Whatever order opens, appends, closes and kills take in several instances, a session never has two"
+        " owners, and each resolved append stands in its log once, all of them in one gapless order.",
         source="field reports R001, R005, R006, R012",
         needs=frozenset({Need.FRESH, Need.CRASH}),
         narrower_than=("SEQ-04",),
@@ -154,9 +156,9 @@ CLAUSES = (
         id="OWN-14",
         level="should",
         area="OWN",
-        statement="Where several instances share storage and the backend does not claim `cross_process_ownership`, an"
-        " append that finds the stored log other than its handle left it is refused with `SessionContiguityError` or"
-        " `SessionOwnershipLostError`, and writes nothing.",
+        statement="A backend with shared storage that does not claim `cross_process_ownership` still notices a"
+        " foreign write: when the stored log is not what the handle left behind, its append stores nothing and is"
+        " refused with `SessionContiguityError` or `SessionOwnershipLostError`.",
         source="S3, Known Limitations and Deferred Work; R015, R016, R008",
         needs=frozenset({Need.FRESH}),
         # A special case that is meant to count less: two writers whom nobody keeps apart are outside SEQ.

@@ -34,8 +34,8 @@ _READ = (
         id="READ-03",
         level="must",
         area="READ",
-        statement="Reads on one handle never go back: none shows a shorter or a different prefix than an earlier one"
-        " on that handle. Where the storage underneath has shrunk, the read raises.",
+        statement="A handle never reads backwards: each read agrees with every earlier read on the same handle and"
+        " shows at least as much of the log. If storage lost events in the meantime, the read raises instead.",
         source=f"{_PROVIDES}; R263, R269",
         narrower_than=("SEQ-04",),
     ),
@@ -51,7 +51,8 @@ _READ = (
         id="READ-05",
         level="should",
         area="READ",
-        statement="Reading a bounded slice takes memory in proportion to what it returns, and not to the whole log.",
+        statement="The memory a bounded read takes depends on the events it returns; the rest of the log does not add"
+        " to it.",
         source="field reports R273, R274, R275",
         needs=frozenset({Need.IO_COUNT}),
     ),
@@ -72,8 +73,8 @@ _FRESH = (
         id="FRESH-01",
         level="must",
         area="FRESH",
-        statement="Once an append or a flush has resolved, every read that starts later on the same instance sees at"
-        " least that prefix of the log, on old handles and new ones, as long as no flush or close has failed.",
+        statement="Reads that start after an append or flush has resolved include everything up to it, on any handle"
+        " of the same instance, whether opened before or after. This holds until a flush or close fails.",
         source=f"{_PROVIDES}; R262, R064",
         narrower_than=("SEQ-04",),
     ),
@@ -102,9 +103,9 @@ _FRESH = (
         id="FRESH-04",
         level="must",
         area="FRESH",
-        statement="Once a barrier (a flush, service flush or first close) has resolved in one instance, every call"
-        " that starts later in any other instance, opened before or after, sees at least the prefix it covered, on"
-        " every handle and through `stat`, `list` and the revision.",
+        statement="After a barrier (a flush, service flush or first close) has resolved, all other instances know"
+        " what it covered: any call started from then on, through any handle, `stat`, `list` or a revision, reflects"
+        " at least that much, however long ago the instance was opened.",
         source=f"{_PROVIDES}; R266, R268",
         needs=frozenset({Need.FRESH}),
         narrower_than=("SEQ-04",),
@@ -135,8 +136,8 @@ _REV = (
         id="REV-03",
         level="must",
         area="REV",
-        statement="Opening a session, taking ownership of it, reading it, and closing it with nothing left to write"
-        " leave its revision as it was.",
+        statement="The revision stays the same when a session is merely opened, owned, read, or closed without"
+        " anything left to store.",
         source="field reports R050, R054",
         narrower_than=("REV-01",),
         reading="A write open that migrates an old format or cuts off a torn tail changes storage; the revision is"
@@ -146,9 +147,9 @@ _REV = (
         id="REV-04",
         level="must",
         area="REV",
-        statement="Two equal revisions of one id from one instance mean equal logs, whoever wrote them: also where"
-        " another instance wrote, where an older copy was put back, and where size and clock tick are the same."
-        " Revisions of different instances are never compared.",
+        statement="Within one instance, the same revision for the same id guarantees the same log. This includes logs"
+        " that another instance changed or that were restored from an older copy, and logs of equal size written in"
+        " the same clock tick; tokens from different instances have no relation.",
         source="field reports R262, R263, R268, R269, R053",
         reading="Other writers are tried where there is a second instance; an older copy put back, where the artifact"
         " can be reached.",

@@ -15,9 +15,9 @@ CLAUSES = (
         id="SVC-01",
         level="must",
         area="SVC",
-        statement="`create` returns a write handle with the id, header, access and inherited event count that were"
-        " given, and a later `open` shows the same header. An optional field that was left out may come back as its"
-        " documented default.",
+        statement="The handle that `create` returns is open for writing and shows the id, header and inherited event"
+        " count the caller passed; whoever opens the session later finds that header again. A field the caller left"
+        " out may read as the default documented for it.",
         source=_PROVIDES,
         reading="Both None and 0 stand for the inherited count of a session that is not seeded. A later open is any"
         " in the same instance while the session is pending, and any at all once it is stored.",
@@ -74,9 +74,9 @@ CLAUSES = (
         id="SVC-07",
         level="should",
         area="SVC",
-        statement="A single damaged or foreign artifact never hides the healthy sessions: `list` leaves out what it"
-        " cannot describe and logs it, while `stat` and `open` of that id raise the specific error. An error of the"
-        " storage root as a whole is raised.",
+        statement="When one artifact under the root is damaged or foreign, the healthy sessions stay listed: `list`"
+        " skips what it cannot describe and logs that, and only `stat` and `open` of the affected id raise the"
+        " specific error. If the root itself cannot be read, the error is raised.",
         source="field reports R180, R181, R183, R184",
         needs=frozenset({Need.FRESH, Need.LOCATION, Need.DAMAGE}),
         # A special case that is meant to count less: with damage around, only this clause speaks about `list`.
@@ -111,8 +111,8 @@ CLAUSES = (
         id="SVC-10",
         level="should",
         area="SVC",
-        statement="`stat`, `list` and opening for reading cost nothing that grows with the length of a log, and"
-        " `stat`, `open` and `append` of one session cost nothing that grows with the number of sessions.",
+        statement="The length of a log does not influence what `stat`, `list` or opening for reading cost, and the"
+        " number of sessions does not influence what `stat` of one id, `open` or `append` cost.",
         source=f"{_PROVIDES}; R277, R282, R275",
         needs=frozenset({Need.IO_COUNT}),
     ),
@@ -162,9 +162,9 @@ CLAUSES = (
         id="SVC-14",
         level="must",
         area="SVC",
-        statement="No `append`, `flush` or `close` ever makes an artifact that lacks what the session held before."
-        " Where the artifact was removed, replaced or cut short under an open handle, the call is rejected and leaves"
-        " no half-made session.",
+        statement="If the artifact of an open session was removed, replaced or cut short behind the handle's back,"
+        " its next `append`, `flush` or `close` is rejected: none of them builds an artifact without the earlier"
+        " events, and no half-made session remains.",
         source="field reports R021, R028, R031, R070",
         needs=frozenset({Need.LOCATION, Need.DAMAGE}),
         narrower_than=("SVC-11", "DUR-10"),

@@ -20,7 +20,8 @@ _STORE = (
         id="STORE-01",
         level="must",
         area="STORE",
-        statement="The function given to `with_session` receives every message of the earlier turns, in order.",
+        statement="A turn sees the full history: `with_session` hands all messages of former turns to its function,"
+        " oldest first.",
         source=f"{_OPENING}; R195, R239",
         needs=_STORE_NEEDS,
     ),
@@ -28,8 +29,8 @@ _STORE = (
         id="STORE-02",
         level="must",
         area="STORE",
-        statement="The new messages that the function returns are appended in order, and are durable when"
-        " `with_session` resolves.",
+        statement="By the time `with_session` resolves, the messages its function produced are stored durably, in the"
+        " order given.",
         source=f"{_OPENING}; R064, R232",
         needs=_STORE_NEEDS,
         narrower_than=("STORE-01",),
@@ -38,9 +39,9 @@ _STORE = (
         id="STORE-03",
         level="must",
         area="STORE",
-        statement="Two turns of one session never overlap: within one instance always, and with the claim"
-        " `distributed` across instances and processes. No update is lost, and the history is loaded inside the"
-        " exclusion.",
+        statement="A session runs one turn at a time in each instance, and with the claim `distributed` in all"
+        " instances and processes together. Loading the history is part of the turn, so no message that another turn"
+        " added is lost.",
         source=f"{_OPENING}; R058, R062, R065, R061",
         needs=_STORE_NEEDS,
         narrower_than=("STORE-01",),
@@ -50,7 +51,7 @@ _STORE = (
         id="STORE-04",
         level="must",
         area="STORE",
-        statement="Turns of different sessions do not wait for each other.",
+        statement="A slow turn of one session does not delay turns of another.",
         source=f"{_OPENING}; R282",
         needs=_STORE_NEEDS,
     ),
@@ -58,7 +59,7 @@ _STORE = (
         id="STORE-05",
         level="must",
         area="STORE",
-        statement="If the function of a turn raises or is cancelled, nothing is appended and the lock is free.",
+        statement="A turn whose function raises, or is cancelled, appends no message and gives its lock back.",
         source=f"{_OPENING}; R044, R045",
         needs=_STORE_NEEDS,
         reading="Cancellation is tried where the route can cancel.",
@@ -67,9 +68,9 @@ _STORE = (
         id="STORE-06",
         level="must",
         area="STORE",
-        statement="Where the last message is an assistant message with an unresolved `tool_use`, the next turn's"
-        " function is shown one continuation message with the role user after it; a resolved one gets none. Reading"
-        " stores no such message, and `get_history` shows none.",
+        statement="If a log ends in an assistant message with a `tool_use` that no result answers, the next turn's"
+        " function receives exactly one extra message of role user behind it, telling it to continue. Once answered"
+        " there is none; the extra message is not stored by reading, nor part of `get_history`.",
         source=f"{_DURABLE}; R240, R243",
         needs=_STORE_NEEDS,
         narrower_than=("STORE-01",),
@@ -78,8 +79,8 @@ _STORE = (
         id="STORE-07",
         level="must",
         area="STORE",
-        statement="`get_history` answers while a turn of that session is running or paused, changes nothing, and is"
-        " empty for an unknown session.",
+        statement="The history of a session can be fetched with `get_history` at any time, even in the middle of a"
+        " turn or while one is paused. This alters nothing, and for a session nobody knows the result is empty.",
         source=f"{_DURABLE}; R073, R074",
         needs=_STORE_NEEDS,
     ),
@@ -87,8 +88,8 @@ _STORE = (
         id="STORE-08",
         level="claim",
         area="STORE",
-        statement="A turn that takes longer than its lock lives keeps the lock by renewing it, and a lock that is"
-        " found lost makes the turn fail loudly. Only the token of its owner unlocks it.",
+        statement="A lock is renewed for as long as its turn runs, even past its lifetime; if it was lost all the"
+        " same, the turn fails with an error. Nobody can release it without the token of the turn that holds it.",
         source=f"{_DURABLE}; R024, R025, R027",
         needs=_STORE_NEEDS | {Need.FRESH},
         narrower_than=("STORE-03",),
@@ -98,8 +99,8 @@ _STORE = (
         id="STORE-09",
         level="claim",
         area="STORE",
-        statement="The lock of a holder that was killed frees itself within its lifetime, and waiting for a lock is"
-        " bounded and ends in a clear error.",
+        statement="After a holder is killed, its lock expires within the lock's lifetime. Nobody waits for a lock for"
+        " ever: the wait is limited, and its end is an error that says what happened.",
         source=f"{_DURABLE}; R044, R034, R037",
         needs=_STORE_NEEDS | {Need.FRESH, Need.CRASH},
         claim="distributed",
@@ -108,8 +109,8 @@ _STORE = (
         id="STORE-10",
         level="must",
         area="STORE",
-        statement="Bookkeeping for idle sessions does not pile up: 2,000 idle sessions leave fewer than one object"
-        " each that Python's garbage collector tracks.",
+        statement="Idle sessions cost next to nothing: after 2,000 of them, the garbage collector tracks fewer than"
+        " one additional object for each.",
         source=f"{_DURABLE}; R272",
         needs=_STORE_NEEDS | {Need.IO_COUNT},
     ),
@@ -117,9 +118,10 @@ _STORE = (
         id="STORE-11",
         level="must",
         area="STORE",
-        statement="DUR-01, DUR-02, DUR-05 to DUR-08, DUR-11, TORN-01, TORN-02, TORN-04, FAULT-01 to FAULT-04,"
-        " FAULT-08, JSON-01 to JSON-03, ID-01 and ID-02 hold for the store too, with the resolving of `with_session`"
-        " as the barrier. A crash inside a turn leaves earlier turns whole, and a prefix of the new messages.",
+        statement="The store keeps DUR-01, DUR-02, DUR-05 to DUR-08, DUR-11, TORN-01, TORN-02, TORN-04, FAULT-01 to"
+        " FAULT-04, FAULT-08, JSON-01 to JSON-03, ID-01 and ID-02 as well; its barrier is that `with_session`"
+        " resolves. If a crash strikes during a turn, all turns before it are complete and the new messages survive"
+        " up to some point.",
         source=f"{_DURABLE}; R162, R194",
         needs=_STORE_NEEDS | {Need.FRESH, Need.CRASH},
         narrower_than=("STORE-02",),
@@ -129,8 +131,8 @@ _STORE = (
         id="STORE-12",
         level="must",
         area="STORE",
-        statement="A failure or a cancellation while messages are appended makes `with_session` raise and frees the"
-        " lock. A prefix of them, linked in order, may remain, and none is stored twice.",
+        statement="If storing the new messages fails or is cancelled, `with_session` raises and its lock is released."
+        " The first few of them may have been stored, correctly linked, but no message occurs twice.",
         source=f"{_DURABLE}; R084, R112",
         needs=_STORE_NEEDS | {Need.CANCEL},
         narrower_than=("STORE-02",),
@@ -140,8 +142,8 @@ _STORE = (
         id="STORE-13",
         level="should",
         area="STORE",
-        statement="A turn that lost its lock, or could not renew it for the lock's lifetime, appends nothing after"
-        " that and never resolves.",
+        statement="Having lost its lock, or failed to renew it for a full lifetime, a turn writes no more messages"
+        " and does not resolve.",
         source="field reports R022, R024, R037",
         needs=_STORE_NEEDS | {Need.FRESH},
         claim="distributed",
@@ -154,8 +156,9 @@ _KNIT = (
         id="KNIT-01",
         level="must",
         area="KNIT",
-        statement="The chain from a leaf to the root is rebuilt in order. The other children of a node on it stand"
-        " directly behind that node, ahead of its child on the path and in log order, and none is dropped.",
+        statement="Walking from a leaf up to the root gives the path in order. Wherever a node of it has further"
+        " children, these come right after the node and before the next node of the path, sorted as in the log, and"
+        " all of them appear.",
         source=f"{_OPENING}; R239",
         needs=frozenset({Need.ENTRIES}),
     ),
@@ -163,7 +166,8 @@ _KNIT = (
         id="KNIT-02",
         level="must",
         area="KNIT",
-        statement="An unknown leaf, a missing parent and a cycle are errors, never an endless loop or a silent cut.",
+        statement="Asking for a leaf that does not exist, or meeting a parent that does not, or a circle of parents,"
+        " raises an error; the chain is neither cut short in silence nor followed for ever.",
         source=f"{_OPENING}; R118",
         needs=frozenset({Need.ENTRIES}),
         narrower_than=("KNIT-01",),
@@ -172,7 +176,8 @@ _KNIT = (
         id="KNIT-03",
         level="must",
         area="KNIT",
-        statement="An entry id that is found twice is one entry where both are equal, and an error where they differ.",
+        statement="If the log holds an entry id more than once, equal entries count as one and different ones are an"
+        " error.",
         source="field reports R115, R117",
         needs=frozenset({Need.ENTRIES}),
         narrower_than=("KNIT-01",),
@@ -184,8 +189,8 @@ _NS = (
         id="NS-01",
         level="must",
         area="NS",
-        statement="The storage key made of tenant, environment, agent and raw id is injective: two different"
-        " quadruples never give the same key, whatever characters their parts hold.",
+        statement="Different combinations of tenant, environment, agent and raw id always yield different storage"
+        " keys, even where the parts contain the separator or any other character.",
         source=f"{_NAMES}; R257, R249",
         needs=frozenset({Need.STORAGE_KEY}),
     ),
@@ -193,8 +198,8 @@ _NS = (
         id="NS-02",
         level="must",
         area="NS",
-        statement="A resolver of session ids that returns `None` is a validation failure; only the default resolver"
-        " may generate a fresh id.",
+        statement="`None` from a resolver of session ids rejects the request as invalid. Making up a new id is left"
+        " to the default resolver.",
         source=_NAMES,
         needs=frozenset({Need.SESSION_ID}),
     ),
