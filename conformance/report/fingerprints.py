@@ -71,7 +71,8 @@ class _Shape:
 
     def _header(self, header: SessionHeader) -> list[Any]:
         seeded = header.is_seeded if isinstance(header.is_seeded, bool) else _kind(header.is_seeded)
-        odd = [each.name for each in fields(header) if each.name != "extra" and _is_odd(getattr(header, each.name))]
+        values = {each.name: getattr(header, each.name) for each in fields(header) if each.name not in ("id", "extra")}
+        odd = [f"{name} {_kind(value)}" for name, value in values.items() if _is_odd(value) or not _fits(name, value)]
         return [seeded, odd, _oddities(dict(header.extra)) if hasattr(header.extra, "keys") else _kind(header.extra)]
 
     def _batch(self, session: Hashable, events: Any) -> list[Any]:
@@ -92,6 +93,23 @@ class _Shape:
             self.ends[session] = seqs[-1] + 1
         missing = sorted({key for each in events for key in ("type", "time", "data") if key not in each})
         return [sorted(steps - {"on"}), missing, _oddities([each.get("data") for each in events])]
+
+
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    "created_at": (int,),
+    "version": (int,),
+    "delegation_depth": (int,),
+    "cwd": (str, type(None)),
+    "parent_session": (str, type(None)),
+}
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether a field of a header is of the type, and a number of the range, that it should have."""
+    types = _FIELD_TYPES.get(name)
+    if types is None:
+        return True
+    return type(value) in types and (type(value) is not int or (value == 1 if name == "version" else value >= 0))
 
 
 def _step(expected: int, got: int, place: str) -> str:

@@ -136,7 +136,11 @@ class _Script:
             if isinstance(self.outcomes.get(number), Skipped):
                 lines.append(f"# Call {number} ({operation.kind}) was not made: what it needs was never returned.")
             elif number == self.call:
-                lines += ["", f"# Call {number} breaks {clause}.", *self._offending(number, operation)]
+                lines += [
+                    "",
+                    f"# Call {number} breaks {' '.join(printable(clause).split())}.",
+                    *self._offending(number, operation),
+                ]
             else:
                 lines += self._ordinary(number, operation)
         return lines

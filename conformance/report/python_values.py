@@ -13,10 +13,11 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from types import FunctionType
 from typing import Any
 
 from conformance.contract import SessionHeader
-from conformance.model.values import TAG, SampleEnum, SampleObject, encode, sample_function
+from conformance.model.values import TAG, SampleEnum, SampleObject, encode
 
 MAX_NESTING = 60
 MAX_DIGITS = 4_000
@@ -87,7 +88,7 @@ class Expressions:
                 return self.need(_VALUES, "SampleEnum") + ".MEMBER"
             case SampleObject():
                 return self.need(_VALUES, "SampleObject") + "()"
-            case _ if value is sample_function:
+            case FunctionType():
                 return self.need(_VALUES, "sample_function")
         raise TypeError(f"value={value!r:.80} of type {type(value).__name__} has no form in a program")
 

@@ -141,7 +141,11 @@ def test_a_fingerprint_tells_shapes_apart(event: Callable[..., SessionEvent]) ->
         (*start, Read(0, -1)),
         (*start, Close(0)),
         (OpenInstance(0), Create(0, 0, SessionHeader("s0", 1, is_seeded=True), 2)),
+        (OpenInstance(0), Create(0, 0, SessionHeader("s0", 1))),
         (OpenInstance(0), Create(0, 0, SessionHeader("s0", True))),
+        (OpenInstance(0), Create(0, 0, SessionHeader("s0", -1))),
+        (OpenInstance(0), Create(0, 0, SessionHeader("s0", 1, version=2))),
+        (OpenInstance(0), Create(0, 0, SessionHeader("s0", 1, origin=float("nan")))),
         (OpenInstance(0), Create(0, 0, SessionHeader("s0", 1, extra={"x": b"bytes"}))),
     ]
     assert len({fingerprint("SEQ-01", Program(each)) for each in programs}) == len(programs)
