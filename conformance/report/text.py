@@ -136,7 +136,8 @@ def render_failure(
     items = list(dict.fromkeys([failure.item, *(each.item for each in also)]))
     more = f" and {len(items) - 4} more" if len(items) > 4 else ""
     lines += ["", _labelled("found by", ", ".join(items[:4]) + more, width, style), ""]
-    lines += [*_program_lines(failure, width, style), ""]
+    if calls := _program_lines(failure, width, style):
+        lines += [*calls, ""]
     told = [("expected", failure.expected), ("observed", failure.observed), ("reference", failure.reference_answer)]
     told += [("difference", _difference(failure)), ("note", failure.note), ("saved as", failure.case)]
     lines += [_labelled(label, text, width, style) for label, text in told if text]
@@ -210,6 +211,8 @@ def _call_lines(number: int, call: str, answer: str, column: int, width: int, *,
         answer_lines = []
     elif len(start) + max(len(call), column) + 4 + len(answer) <= width:
         return [f"{start}{call:<{column}}  → {answer}"]
+    elif len(start) + len(call) + 4 + len(answer) <= width:
+        return [f"{start}{call}  → {answer}"]
     else:
         indent = " " * (len(start) + 2)
         answer_lines = textwrap.wrap(
