@@ -37,7 +37,7 @@ from conformance.model.operations import (
     Stat,
 )
 from conformance.model.values import clone
-from conformance.sim import Choices
+from conformance.sim import Choices, SimRefused
 
 
 class Absent(Exception):
@@ -71,7 +71,7 @@ class InProcessDriver:
         """Perform one operation to its end.
 
         Raises:
-            SetupError: the first instance could not be opened.
+            SetupError: the first instance could not be opened, or the backend needs a real loop.
         """
         try:
             return Returned(self._run(operation, _PERFORM[type(operation)](self, operation)))
@@ -81,6 +81,8 @@ class InProcessDriver:
             if isinstance(operation, OpenInstance) and not self._opened:
                 raise SetupError(f"backend {self.backend.name!r}: opening an instance {error}") from error
             return Hung(str(error))
+        except SimRefused as error:
+            raise SetupError(f"backend {self.backend.name!r} at {operation.kind}: {error}") from error
         except SetupError as error:
             if not self._opened:
                 raise
@@ -94,7 +96,7 @@ class InProcessDriver:
     def _run(self, operation: Operation, call: Coroutine[Any, Any, Value]) -> Value:
         if self._watchdog is None:
             return self._host.run(call)
-        self._watchdog.watch(f"backend {self.backend.name!r}: {operation.kind}")
+        self._watchdog.watch(f"backend {self.backend.name!r}: {operation.kind}", self._host.remember)
         try:
             return self._host.run(call)
         finally:

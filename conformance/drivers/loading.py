@@ -51,11 +51,16 @@ def load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickles look their module up while it is still being executed.
     sys.modules[name] = module
+    # A backend kept in one file of several imports its neighbours; last on the path, they shadow nothing.
+    neighbours = str(place.parent)
+    sys.path.append(neighbours)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as cause:
         del sys.modules[name]
         raise UsageError(f"cannot load backend file {str(path)!r}: {_told(cause)}{_shadow_hint(cause)}") from cause
+    finally:
+        sys.path.remove(neighbours)
     return module
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
+import time
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
 
@@ -43,6 +45,9 @@ class Host(Protocol):
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
 
+    def remember(self, error: BaseException) -> None:
+        """End the call under way with this error, even where a task of the backend swallows it."""
+
     def close(self) -> None:
         """Drop what is left on the loop."""
 
@@ -68,9 +73,14 @@ class SimHost:
         """See ``Host``."""
         return self._clock.now_us
 
-    def close(self) -> None:
+    def remember(self, error: BaseException) -> None:
         """See ``Host``."""
+        self._loop.remember(error)
+
+    def close(self) -> None:
+        """See ``Host``. Suspended coroutines are closed here, quietly, and not by the garbage collector."""
         self._loop.drop()
+        self._loop.bury()
 
 
 class _WallClock:
@@ -81,8 +91,6 @@ class _WallClock:
 
     def now_ms(self) -> int:
         """Unix milliseconds."""
-        import time
-
         return time.time_ns() // 1_000_000
 
     def monotonic(self) -> float:
@@ -96,7 +104,8 @@ class RealHost:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         clock: Clock = _WallClock(self._loop)
-        self.env = Env(clock)
+        # Two processes over one service must not give out the same tokens.
+        self.env = Env(clock, seed=secrets.randbits(64))
         self._start = self._loop.time()
 
     def run(self, call: Coroutine[Any, Any, _T]) -> _T:
@@ -114,6 +123,9 @@ class RealHost:
     def now_us(self) -> int:
         """See ``Host``."""
         return int((self._loop.time() - self._start) * 1_000_000)
+
+    def remember(self, error: BaseException) -> None:
+        """See ``Host``; on a real loop the interrupt itself is all there is."""
 
     def close(self) -> None:
         """See ``Host``."""

@@ -2,8 +2,8 @@
 
 Its own history is judged by its own judge; a violation there is an error of the kit, for then the model or the
 reference is wrong. Wherever the model allows exactly one answer, on both sides, the two answers must be the same: where
-they are not, the model overlooked something, and that is told too. A partner in memory has no second instance: it stands
-aside while several instances live, and is built anew from the model's state when one is left.
+they are not, the model overlooked something, and that is told too. A partner in memory has no second instance: it
+stands aside while several instances live, and is built anew from the model's state when one is left.
 """
 
 from __future__ import annotations

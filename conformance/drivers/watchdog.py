@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -25,6 +26,10 @@ class WallHang(BaseException):
     """
 
 
+def _forget(error: BaseException) -> None:
+    """There is no call that could remember it."""
+
+
 class Watchdog:
     """Watches the calls made between ``__enter__`` and ``__exit__``.
 
@@ -34,12 +39,13 @@ class Watchdog:
     def __init__(self, limit_s: float = LIMIT_S) -> None:
         self._limit_s = limit_s
         self._call = ""
+        self._remember: Callable[[BaseException], None] = _forget
         self._since: float | None = None
         self._armed = False
 
-    def watch(self, call: str) -> None:
-        """A call begins."""
-        self._call, self._since = call, time.monotonic()
+    def watch(self, call: str, remember: Callable[[BaseException], None]) -> None:
+        """A call begins; ``remember`` is told of the interrupt too, for a task of the backend may swallow it."""
+        self._call, self._remember, self._since = call, remember, time.monotonic()
 
     def rest(self) -> None:
         """No call is under way."""
@@ -49,7 +55,9 @@ class Watchdog:
         since = self._since
         if since is not None and time.monotonic() - since > self._limit_s:
             self._since = None
-            raise WallHang(f"{self._call} held the thread for more than {self._limit_s:.0f} s of wall time")
+            hang = WallHang(f"{self._call} held the thread for more than {self._limit_s:.0f} s of wall time")
+            self._remember(hang)
+            raise hang
 
     def __enter__(self) -> Self:
         usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
