@@ -146,7 +146,7 @@ class WarningRaised(ReportEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(ReportEvent):
-    """The footer; ``interrupted`` where the user or the budget ended the run before every item had its turn."""
+    """The footer; ``interrupted`` where the user ended the run before every item had its turn."""
 
     name: ClassVar[str] = "run_finished"
     seconds: float

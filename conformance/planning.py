@@ -1,0 +1,198 @@
+"""What a run will do, decided before anything runs: the settings, the clauses, the table's rulings, the items.
+
+A plan is made once: the backend is loaded and opened for a try, the clauses are selected, and the table is asked about
+each of them and about each item. It holds nothing open, so that every worker of a distributed run makes the same one.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from conformance import __version__
+from conformance.checks import SCENARIOS, Scenario
+from conformance.clauses import (
+    Clause,
+    Route,
+    Ruling,
+    in_process_route,
+    needs_standing,
+    ruling,
+    select,
+)
+from conformance.contract import Backend
+from conformance.drivers.errors import UsageError
+from conformance.drivers.inprocess import InProcessDriver
+from conformance.drivers.registry import load_backend, partner_for
+from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.workspace import Workspace
+from conformance.machines import MACHINES, MachineSpec
+from conformance.model.operations import OpenInstance
+from conformance.report.events import (
+    RunStarted,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How much a run tries.
+
+    Attributes:
+        budget: wall seconds for everything random in the run, shared among its machines; None for no limit.
+        max_examples: programs for each machine.
+    """
+
+    budget: float | None
+    max_examples: int
+
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        "smoke": Profile(5.0, 50),
+        "default": Profile(30.0, 600),
+        "ci": Profile(240.0, 6_000),
+        "nightly": Profile(1_700.0, 1_000_000),
+        "soak": Profile(None, 1_000_000_000),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the user asked for.
+
+    Attributes:
+        backend: the spec as written.
+        profile: a key of ``PROFILES``; ``budget`` (seconds) and ``max_examples`` replace its own.
+        seed: of everything drawn.
+        clauses: patterns such as ``JSON-*``; empty for all.
+        durability: to try more or less than is claimed.
+        strict: should clauses gate; require_measured: *not measured* counts as not exercised.
+        state: where journals and cases are kept; base: relative paths of backends start here.
+        workers: how many processes share the budget.
+    """
+
+    backend: str
+    profile: str = "default"
+    budget: float | None = None
+    seed: int = 0
+    clauses: tuple[str, ...] = ()
+    max_examples: int | None = None
+    durability: str | None = None
+    strict: bool = False
+    require_measured: bool = False
+    state: Path = Path(".torntail")
+    base: Path = Path()
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One check as both doors show it.
+
+    Attributes:
+        id: the same on every machine.
+        clauses: what it can witness.
+        title: what it checks, in one line.
+        skip: the table's reason why it does not run, or "".
+        check: the scenario or machine behind it.
+    """
+
+    id: str
+    clauses: tuple[str, ...]
+    title: str
+    skip: str
+    check: Scenario | MachineSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything an item needs to run."""
+
+    settings: Settings
+    backend: Backend
+    partner: Backend
+    route: Route
+    clauses: tuple[Clause, ...]
+    rulings: Mapping[str, Ruling]
+    items: tuple[Item, ...]
+
+    def started(self) -> RunStarted:
+        """The header of the run's report."""
+        settings = self.settings
+        return RunStarted(
+            kit_version=__version__,
+            backend=self.backend.name,
+            spec=settings.backend,
+            capabilities=asdict(self.backend.capabilities),
+            profile=settings.profile,
+            seed=settings.seed,
+            strict=settings.strict,
+            require_measured=settings.require_measured,
+            durability=settings.durability or self.backend.capabilities.durability,
+            python=platform.python_version(),
+            platform=platform.system(),
+            clauses=tuple(each.id for each in self.clauses),
+            rulings={name: (found.standing.name, found.reason) for name, found in self.rulings.items()},
+            items=tuple(item.id for item in self.items),
+        )
+
+    def share(self) -> float | None:
+        """Wall seconds for each machine of this run."""
+        profile = PROFILES[self.settings.profile]
+        budget = self.settings.budget if self.settings.budget is not None else profile.budget
+        machines = sum(isinstance(item.check, MachineSpec) and not item.skip for item in self.items)
+        if budget is None or not machines:
+            return budget
+        return budget * min(self.settings.workers, machines) / machines
+
+    def max_examples(self) -> int:
+        """Programs for each machine."""
+        if self.settings.max_examples is not None:
+            return self.settings.max_examples
+        return PROFILES[self.settings.profile].max_examples
+
+
+def make_plan(settings: Settings) -> Plan:
+    """Load the backend, open it once for a try, and decide what will run.
+
+    Raises:
+        UsageError: an unknown backend, profile or durability. SetupError: the backend could not start.
+        UnknownClauseError: a pattern that matches no clause.
+    """
+    if settings.profile not in PROFILES:
+        raise UsageError(f"profile={settings.profile!r}: expected one of {', '.join(PROFILES)}")
+    selected = select(settings.clauses)
+    backend = load_backend(settings.backend, settings.base)
+    _try_to_open(backend)
+    route = in_process_route()
+    rulings = {
+        each.id: ruling(each, backend, route, durability=settings.durability)  # type: ignore[arg-type]
+        for each in selected
+    }
+    wanted = frozenset(rulings)
+    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES]
+    items = tuple(_item(check, backend, route, rulings) for check in checks if wanted.intersection(check.clauses))
+    return Plan(settings, backend, partner_for(backend), route, selected, rulings, items)
+
+
+def _item(check: Scenario | MachineSpec, backend: Backend, route: Route, rulings: Mapping[str, Ruling]) -> Item:
+    reasons = [rulings[name] for name in check.clauses if name in rulings]
+    skip = "" if any(each.applies for each in reasons) else reasons[0].reason
+    needed = needs_standing(check.needs, backend, route)
+    if not skip and not needed.applies:
+        skip = needed.reason
+    return Item(check.item_id, check.clauses, check.title, skip, check)
+
+
+def _try_to_open(backend: Backend) -> None:
+    """Open and close one instance, so that a backend that cannot start is told before anything is judged."""
+    with Workspace() as workspace, Watchdog() as watchdog:
+        driver = InProcessDriver(backend, workspace.fresh_root(), watchdog=watchdog)
+        try:
+            driver.perform(OpenInstance(1))
+        finally:
+            driver.finish()
