@@ -1,0 +1,81 @@
+"""Runs pytest itself, in a process of its own and a project of its own, the way a user does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+STAND_IN = ("-p", "stand_in", "-p", "conformance.pytest_plugin", "-p", "xdist.plugin")
+ENDS = ("conforms", "violates", "mild", "lazy", "confused", "moody", "broken", "leaves", "interrupted")
+IDS = [
+    "conformance::seq::gap_is_refused_whole",
+    "conformance::seq::numbers_go_on",
+    "conformance::rev::revisions_differ",
+    "conformance::own::lease_runs_out",
+    "conformance::sweep::crash[ext4]",
+]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one pytest process left.
+
+    Attributes:
+        code: its exit status. out: standard output and error, as written.
+    """
+
+    code: int
+    out: str
+
+    def outcomes(self) -> dict[str, str]:
+        """Node id -> PASSED, FAILED, ...; from ``-v`` lines, with and without pytest-xdist."""
+        plain = re.findall(r"^(\S+::\S+) (PASSED|FAILED|SKIPPED|ERROR)", self.out, flags=re.MULTILINE)
+        shared = re.findall(r"^\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|SKIPPED|ERROR) (\S+)", self.out, flags=re.MULTILINE)
+        return dict(plain) | {item: outcome for outcome, item in shared}
+
+
+class Project:
+    """A user's project in a directory of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        lines = [f"{name} = Backend(name='{name}', open=lambda root: None)" for name in ENDS]
+        self.write("mine.py", "\n".join(["from conformance import Backend", *lines]))
+
+    def write(self, name: str, source: str) -> Path:
+        """A file of the project."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(source), encoding="utf-8")
+        return path
+
+    def pytest(self, *args: str, cwd: str = ".", stand_in: bool = True, **environment: str) -> Ran:
+        """Run pytest there; with ``stand_in`` on the runner of ``stand_in.py``, and without the installed plugins."""
+        command = [str(Path(sys.executable).with_name("pytest")), *(STAND_IN if stand_in else ()), *args]
+        environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment if stand_in else environment
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHON", "COV_"))}
+        done = subprocess.run(
+            command,
+            cwd=self.root / cwd,
+            env={**kept, "PYTHONPATH": str(HERE), "COLUMNS": "100", **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """An empty project with a backend for each kind of end."""
+    return Project(tmp_path)
