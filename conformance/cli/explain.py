@@ -88,24 +88,16 @@ def _row(label: str, text: str) -> list[str]:
 
 
 def _checks(clause: Clause) -> list[str]:
-    """The scenarios and machines that name the clause, one to a line with their first docstring line."""
+    """The scenarios and machines that name the clause, each with what it states."""
     # Imported here: they bring Hypothesis, and a table of clauses does not need it.
     from conformance.checks import SCENARIOS
     from conformance.machines import MACHINES
 
-    names = [
-        f"conformance::{scenario.area.lower()}::{scenario.name}: {_first_line(scenario.body.__doc__)}"
-        for scenario in SCENARIOS
-        if clause.id in scenario.clauses
-    ]
-    names += [f"conformance::machine::{machine.name}" for machine in MACHINES if clause.id in machine.clauses]
+    checks = (*SCENARIOS, *MACHINES)
+    names = [f"{check.item_id}: {check.title}" for check in checks if clause.id in check.clauses]
     if not names:
         return _row("checks", "none yet")
     return [line for number, name in enumerate(names) for line in _row("" if number else "checks", name)]
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0]
 
 
 def _told(found: Ruling) -> str:

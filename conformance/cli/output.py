@@ -6,6 +6,7 @@ what it had, ``summary.txt``, and ``failures/`` with one runnable program for ea
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -17,11 +18,13 @@ from conformance.drivers.journal import Journal
 from conformance.model.history import event_from_json
 from conformance.model.operations import Program
 from conformance.report.cases import Case
-from conformance.report.events import FailureFound, ItemFinished, ReportEvent
+from conformance.report.events import FailureFound, ItemFinished, ReportEvent, WarningRaised
+from conformance.report.fingerprints import fingerprint
 from conformance.report.lines import LinesWriter
 from conformance.report.program_text import render_program
 from conformance.report.summary import Summary
 from conformance.report.text import render_terminal
+from conformance.runner import Plan
 
 _COLOURS = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "bright_black"}
 _WIDTH = 110
@@ -98,25 +101,28 @@ def program_of(failure: FailureFound, spec: str) -> str:
     )
 
 
-def warn_of_unfinished(state: Path, seed: int) -> list[str]:
+def keep_unfinished(plan: Plan) -> list[WarningRaised]:
     """What to say of runs that died in the middle of a program; each such program is saved as a case first.
 
-    Args:
-        state: the directory of journals and cases. seed: kept in the case; the dead run's own is not known.
+    The dead run's seed is not known, so the case carries this run's. Its backend is known by name: where that is the
+    name of this run's, the case gets the spec as well, by which it is found again.
     """
+    settings = plan.settings
     warnings = []
-    for left in Journal.unfinished(state):
+    for left in Journal.unfinished(settings.state):
         case = Case(
             kit_version=__version__,
-            backend=left.backend,
+            backend=settings.backend if left.backend == plan.backend.name else left.backend,
             clause=_UNFINISHED,
             item=left.item,
-            seed=seed,
+            seed=settings.seed,
             program=tuple(left.program.to_json()),
+            fingerprint=fingerprint(_UNFINISHED, left.program),
         )
-        place = case.save(state / "cases")
-        warnings.append(
-            f"an earlier run died in {left.item} of {left.backend}, in or after its last call noted: "
-            f"{len(left.program.operations)} calls, kept in {place}; torntail replay {place}"
+        place = case.save(settings.state / "cases")
+        text = (
+            f"an earlier run died in {left.item} of {left.backend}, in the last of {len(left.program.operations)} calls;"
+            f" they are kept: torntail replay {shlex.quote(str(place))}"
         )
+        warnings.append(WarningRaised(text=text))
     return warnings

@@ -16,11 +16,11 @@ from typing import get_args
 import click
 
 from conformance.cli.configuration import parse_budget, split_patterns
-from conformance.cli.output import Progress, ReportFolder, warn_of_unfinished
+from conformance.cli.output import Progress, ReportFolder, keep_unfinished
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
 from conformance.drivers.registry import known_backends
-from conformance.report.events import ReportEvent
+from conformance.report.events import ReportEvent, RunStarted
 from conformance.report.summary import summarise
 from conformance.report.text import ansi, plain, render_terminal
 from conformance.runner import PROFILES, Settings, make_plan, run
@@ -103,12 +103,15 @@ def command(
     folder = ReportFolder(report, spec=backend) if report else None
     if folder:
         sinks.append(folder.write)
-    for warning in warn_of_unfinished(settings.state, settings.seed):
-        click.echo(f"warning: {warning}", err=True)
+    unfinished = keep_unfinished(plan)
 
     def sink(event: ReportEvent) -> None:
         for each in sinks:
             each(event)
+        if isinstance(event, RunStarted):
+            # The header comes first in every stream; what was left behind belongs to this run's report.
+            for warning in unfinished:
+                sink(warning)
 
     code = run(plan, sink)
     summary = summarise(events)

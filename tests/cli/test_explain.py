@@ -36,7 +36,7 @@ def test_one_clause_is_shown_in_full(command: Command) -> None:
     assert words(CLAUSES["SEQ-02"].statement) in found
     assert words(CLAUSES["SEQ-02"].source) in found
     (first, *_) = [each for each in SCENARIOS if "SEQ-02" in each.clauses]
-    assert f"conformance::{first.area.lower()}::{first.name}:" in found
+    assert f"{first.item_id}: {first.title}" in found
     assert "torntail run BACKEND --clause SEQ-02" in found
     assert "pytest --backend=BACKEND --torntail-clause=SEQ-02" in found
 
