@@ -90,10 +90,10 @@ def _row(label: str, text: str) -> list[str]:
 def _checks(clause: Clause) -> list[str]:
     """The scenarios and machines that name the clause, each with what it states."""
     # Imported here: they bring Hypothesis, and a table of clauses does not need it.
-    from conformance.checks import SCENARIOS
-    from conformance.machines import MACHINES
+    from conformance.checks import SCENARIOS, Scenario
+    from conformance.machines import MACHINES, MachineSpec
 
-    checks = (*SCENARIOS, *MACHINES)
+    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES]
     names = [f"{check.item_id}: {check.title}" for check in checks if clause.id in check.clauses]
     if not names:
         return _row("checks", "none yet")

@@ -121,8 +121,8 @@ def keep_unfinished(plan: Plan) -> list[WarningRaised]:
         )
         place = case.save(settings.state / "cases")
         text = (
-            f"an earlier run died in {left.item} of {left.backend}, in the last of {len(left.program.operations)} calls;"
-            f" they are kept: torntail replay {shlex.quote(str(place))}"
+            f"an earlier run died in {left.item} of {left.backend}, in the last of"
+            f" {len(left.program.operations)} calls; to make them again: torntail replay {shlex.quote(str(place))}"
         )
         warnings.append(WarningRaised(text=text))
     return warnings
