@@ -18,7 +18,7 @@ from conformance.drivers.journal import Journal
 from conformance.model.history import event_from_json
 from conformance.model.operations import Program
 from conformance.report.cases import Case
-from conformance.report.events import FailureFound, ItemFinished, ReportEvent, WarningRaised
+from conformance.report.events import FailureFound, ItemFinished, ReportEvent, RunStarted, WarningRaised
 from conformance.report.fingerprints import fingerprint
 from conformance.report.lines import LinesWriter
 from conformance.report.program_text import render_program
@@ -79,13 +79,19 @@ class ReportFolder:
     def finish(self, summary: Summary) -> None:
         """Write the summary and the programs of the failures."""
         self._lines.close()
-        text = render_terminal(summary, width=_WIDTH)
-        (self._directory / "summary.txt").write_text(text.rstrip("\n") + "\n", "utf-8")
+        title = f"{header(summary.header)}\n\n" if summary.header else ""
+        (self._directory / "summary.txt").write_text(title + render_terminal(summary, width=_WIDTH), "utf-8")
         for number, failure in enumerate(summary.failures, 1):
             if failure.program:
                 place = self._directory / "failures" / f"{number:02}-{failure.clause}.py"
                 place.parent.mkdir(exist_ok=True)
                 place.write_text(program_of(failure, self._spec), "utf-8")
+
+
+def header(started: RunStarted) -> str:
+    """What is run, on one line: kit, backend, profile and the seed that repeats the random choices."""
+    name = started.spec if started.spec == started.backend else f"{started.backend} ({started.spec})"
+    return f"torntail {started.kit_version}: {name}, profile {started.profile}, seed {started.seed}"
 
 
 def program_of(failure: FailureFound, spec: str) -> str:

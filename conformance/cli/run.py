@@ -16,7 +16,7 @@ from typing import get_args
 import click
 
 from conformance.cli.configuration import parse_budget, split_patterns
-from conformance.cli.output import Progress, ReportFolder, keep_unfinished
+from conformance.cli.output import Progress, ReportFolder, header, keep_unfinished
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
 from conformance.drivers.registry import known_backends
@@ -103,6 +103,8 @@ def command(
     folder = ReportFolder(report, spec=backend) if report else None
     if folder:
         sinks.append(folder.write)
+    # The seed is what a user needs to see the same run again, and it is worth having before a run is cut short.
+    click.echo(header(plan.started()))
     unfinished = keep_unfinished(plan)
 
     def sink(event: ReportEvent) -> None:

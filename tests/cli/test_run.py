@@ -40,6 +40,7 @@ def test_a_backend_that_conforms_exits_with_0(command: Command) -> None:
     assert found.exit_code == 0, found.output
     assert "2/2 must" in found.output
     assert "0 failed" in found.output
+    assert found.output.splitlines()[0].endswith("memory, profile smoke, seed 7")
 
 
 def test_a_violation_exits_with_1_and_is_shown_last(command: Command) -> None:
