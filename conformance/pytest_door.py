@@ -167,9 +167,10 @@ class Door:
             return
         terminalreporter.ensure_newline()
         terminalreporter.section(f"torntail: {self._plan.backend.name}")
-        ran = len(ended(self._events))
-        if ran < len(self._plan.items):
-            terminalreporter.write_line(f"{ran} of {len(self._plan.items)} checks; only their clauses are counted")
+        ran, every = len(ended(self._events)), len(self._plan.items)
+        if ran < every:
+            counted = "" if self._events[0] is self._header else "; only the clauses of those selected are counted"
+            terminalreporter.write_line(f"{ran} of {every} checks ran{counted}")
         width = min(shutil.get_terminal_size((100, 24)).columns, _MAX_WIDTH)
         style = ansi if terminalreporter.hasmarkup else plain
         for line in render_terminal(self._summary, width=width, style=style).splitlines():

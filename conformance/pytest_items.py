@@ -91,17 +91,22 @@ class Check(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The failures as the report package renders them, for JUnit and every other reader of reports."""
-        if isinstance(excinfo.value, ClausesViolated):
-            return "\n\n".join(render_failure(each) for each in excinfo.value.failures)
-        if isinstance(excinfo.value, KitFailed):
-            return "\n\n".join(render_kit_error(each) for each in excinfo.value.faults)
-        if isinstance(excinfo.value, BackendStopped):
-            return str(excinfo.value)
+        if isinstance(excinfo.value, ClausesViolated | KitFailed | BackendStopped):
+            return rendered(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Any, int, str]:
         """No file has it: the place is the root of the ids, the name is the whole id."""
         return self.path / ROOT, 0, self.nodeid
+
+
+def rendered(error: ClausesViolated | KitFailed | BackendStopped) -> str:
+    """What a reader of the report is told, in full."""
+    if isinstance(error, ClausesViolated):
+        return "\n\n".join(render_failure(each) for each in error.failures)
+    if isinstance(error, KitFailed):
+        return "\n\n".join(render_kit_error(each) for each in error.faults)
+    return str(error)
 
 
 def settle(summary: Summary) -> None:

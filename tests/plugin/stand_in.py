@@ -22,6 +22,7 @@ from conformance.report.events import (
     ItemStarted,
     KitErrorFound,
     ReportEvent,
+    RunFinished,
     RunStarted,
 )
 
@@ -153,6 +154,7 @@ def run(plan: Plan, sink: Any) -> int:
     for item in plan.items:
         for event in run_item(plan, item):
             sink(event)
+    sink(RunFinished(seconds=0.0))
     return 0
 
 
