@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conformance.runner import Plan, Settings
 
 from conformance.cli import run as run_command
 from conformance.drivers.errors import UsageError
@@ -15,6 +14,7 @@ from conformance.drivers.journal import Journal
 from conformance.report.cases import load_case
 from conformance.report.events import FailureFound, ReportEvent, RunFinished, RunStarted
 from conformance.report.lines import read_lines
+from conformance.runner import Plan, Settings
 from tests.cli.conftest import Command
 
 MUTANT = f"{Path(__file__).parents[1] / 'mutants' / 'seq.py'}:gap_accepted"
