@@ -25,7 +25,7 @@ from conformance.clauses import UnknownClauseError
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
 from conformance.pytest_items import BackendStopped, Check, ended, matching, plant
-from conformance.report.events import FailureFound, ReportEvent, RunFinished, RunStarted, event_from_json
+from conformance.report.events import FailureFound, KitErrorFound, ReportEvent, RunFinished, RunStarted, event_from_json
 from conformance.report.lines import LinesWriter
 from conformance.report.summary import Summary, summarise
 from conformance.report.text import ansi, plain, render_terminal
@@ -133,15 +133,20 @@ class Door:
         found = [event_from_json(form) for form in json.loads(text)]
         for event in found:
             self._emit(event)
-        clauses = dict.fromkeys(event.clause for event in found if isinstance(event, FailureFound))
-        if report.failed and clauses:
-            # The terminal shows each bug once, with its program, at the end; here a line is enough.
+        # The terminal shows each bug once, with its program, at the end; among pytest's own failures a line is enough.
+        if report.failed and any(isinstance(event, KitErrorFound) for event in found):
+            report.longrepr = "an error of the kit; its traceback is in the summary below"
+        elif report.failed and found:
+            clauses = dict.fromkeys(event.clause for event in found if isinstance(event, FailureFound))
             report.longrepr = f"{', '.join(clauses)} violated; the program is in the summary below"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Fold the events, write the report, and say with the exit status what pytest cannot know."""
         if self._is_worker or not self._events or self._plan is None:
+            return
+        if exitstatus == pytest.ExitCode.OK and not ended(self._events):
+            # Nothing was to run, as with --setup-plan or --fixtures.
             return
         header = self._events[0]
         selected = set(header.items) if isinstance(header, RunStarted) else set()

@@ -88,7 +88,10 @@ def test_a_report_folder_that_cannot_be_made_is_a_usage_error(project: Project) 
 
 
 def test_nothing_is_summed_up_where_nothing_of_the_kit_ran(project: Project) -> None:
-    """With every check deselected pytest says that no tests ran, and the kit says nothing."""
+    """With every check deselected, or only a plan asked for, the kit has nothing to say."""
     ran = project.pytest("--backend=mine.py:conforms", "-k", "nothing_at_all")
     assert ran.code == pytest.ExitCode.NO_TESTS_COLLECTED
     assert "must" not in ran.out
+    planned = project.pytest("--backend=mine.py:conforms", "--setup-plan")
+    assert planned.code == pytest.ExitCode.OK
+    assert "must" not in planned.out
