@@ -28,7 +28,7 @@ from conformance.machines.reduce import reduce_finding
 from conformance.model.history import event_to_json
 from conformance.model.operations import Program
 from conformance.planning import PROFILES, Item, Plan, Profile, Settings, make_plan
-from conformance.report.cases import Case, fingerprint
+from conformance.report.cases import Case, CaseError, fingerprint, load_case
 from conformance.report.events import (
     FailureFound,
     ItemFinished,
@@ -76,13 +76,33 @@ class _Run:
             self.job.end(execution)
 
     def machine(self, check: MachineSpec, share: float | None) -> None:
-        """Hunt for ``share`` seconds."""
+        """Try again what failed earlier, and hunt for ``share`` seconds where that is mended."""
         wanted = frozenset(self.plan.rulings)
         self.job.wanted = wanted.__contains__
         if share is not None:
             self.job.deadline = time.monotonic() + share
             self.job.shrink_seconds = max(3.0, share / 3)
-        check.hunt(self.job)
+        self.replay_earlier()
+        if not self.job.findings:
+            check.hunt(self.job)
+
+    def replay_earlier(self) -> None:
+        """Perform the saved cases of this item and backend: a failure that is still there is told at once."""
+        for path in sorted((self.plan.settings.state / "cases").glob("*.json")):
+            try:
+                case = load_case(path)
+                program = case.operations()
+            except (CaseError, KeyError, TypeError, ValueError):
+                # A case of another version of the kit is no reason not to run this one.
+                continue
+            if case.item != self.item.id or case.backend != self.plan.settings.backend:
+                continue
+            result = self.perform(program)
+            self.job.programs += 1
+            self.job.operations += len(result.program.operations)
+            violation = result.violation
+            if violation is not None and self.job.wanted(violation.clause):
+                self.job.findings.setdefault(violation.clause, Finding(violation.clause, result.program, violation))
 
     def perform(self, program: Program) -> ProgramResult:
         """Perform a whole program in a world of its own."""
