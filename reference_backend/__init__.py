@@ -1,0 +1,59 @@
+"""The reference backends: JSONL logs with one directory for each session, framed (``jsonl``) and plain (``jsonl-raw``).
+
+The oracle of the kit, and an example to copy. It needs a POSIX system: ``flock``, hard links and directory syncs.
+From the top: ``service`` (who owns what), ``handle`` (order of calls), ``reader`` and ``writer`` (one handle's
+blocking work), ``store`` (what this instance sees), ``artifact``, ``place``, ``locks`` and ``disk`` (files),
+``zstd_codec`` and ``raw_codec`` with ``frames``, ``recovery`` and ``records`` (bytes). ``reference_backend.memory``
+is a third one, without storage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from conformance.contract import Backend, Capabilities
+from reference_backend.place import Place
+from reference_backend.positions import Codec
+from reference_backend.raw_codec import RawCodec
+from reference_backend.service import JsonlPersistence
+from reference_backend.zstd_codec import ZstdCodec
+
+__all__ = ["JsonlPersistence", "jsonl", "jsonl_raw"]
+
+_CLAIMS = Capabilities(
+    durability="power-loss-strict",
+    append_durability="append",
+    cross_process_ownership=True,
+    checksums=True,
+    encodings=("jsonl.zstd", "jsonl"),
+)
+
+
+def _open_zstd(root: Path) -> JsonlPersistence:
+    return JsonlPersistence(Path(root), ZstdCodec())
+
+
+def _open_raw(root: Path) -> JsonlPersistence:
+    return JsonlPersistence(Path(root), RawCodec())
+
+
+def _artifact(codec: Codec, root: Path, session_id: str) -> Path | None:
+    path = Place(Path(root), codec, session_id).path
+    return path if path.exists() else None
+
+
+jsonl = Backend(
+    name="jsonl",
+    open=_open_zstd,
+    capabilities=_CLAIMS,
+    location=lambda root, session_id: _artifact(ZstdCodec(), root, session_id),
+)
+
+jsonl_raw = Backend(
+    name="jsonl-raw",
+    open=_open_raw,
+    # Plain lines have no checksum: a changed byte inside a value goes unnoticed.
+    capabilities=replace(_CLAIMS, checksums=False),
+    location=lambda root, session_id: _artifact(RawCodec(), root, session_id),
+)

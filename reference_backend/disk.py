@@ -1,0 +1,101 @@
+"""File-system steps that are easy to get wrong, each with its barrier.
+
+``os`` functions are called by attribute, never captured, so that whoever records or breaks them sees every call.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+Identity = tuple[int, int]
+"""Device and inode: which file it is, whatever its name."""
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """The identity in a stat result."""
+    return status.st_dev, status.st_ino
+
+
+def write_all(fd: int, data: bytes, offset: int) -> None:
+    """Write all of ``data`` at ``offset``; a short write is continued.
+
+    Raises:
+        OSError: the storage refused; part of the data may have landed.
+    """
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        if written <= 0:
+            raise OSError(errno.EIO, "the storage takes no more bytes and gives no reason")
+        view = view[written:]
+        offset += written
+
+
+def sync_data(fd: int) -> None:
+    """Make a file's data and size durable."""
+    if hasattr(os, "fdatasync"):
+        os.fdatasync(fd)
+    else:
+        os.fsync(fd)
+
+
+def sync_directory(path: Path) -> None:
+    """Make a directory's entries durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def make_directories(directory: Path, *, durable: Path | None = None) -> None:
+    """Make a directory and what is missing above it, each entry durable before the next is made below it.
+
+    The lowest directory that is there already may be one that a killed process made and never synced, so its entry is
+    synced too, unless it is ``durable``; by the same rule everything above that one is durable.
+    """
+    missing: list[Path] = []
+    there = directory
+    while not there.is_dir():
+        missing.append(there)
+        there = there.parent
+    if there != durable:
+        sync_directory(there.parent)
+    for path in reversed(missing):
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            if not path.is_dir():
+                raise
+        sync_directory(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Unlink a file; a missing one is no error."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def link_new(source: Path, target: Path, identity: Identity) -> None:
+    """Give the file ``source`` of that identity the second name ``target``, never in place of another file.
+
+    Raises:
+        OSError: it has not got that name. One that was linked although the call reported failure is a success.
+    """
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        if not is_file(target, identity):
+            raise
+
+
+def is_file(path: Path, identity: Identity) -> bool:
+    """Whether the file of that identity stands at ``path``."""
+    try:
+        return identity_of(os.stat(path, follow_symlinks=False)) == identity
+    except FileNotFoundError:
+        return False

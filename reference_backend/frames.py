@@ -1,0 +1,157 @@
+"""Zstandard frames and the footer behind each batch: packing, unpacking, decoding.
+
+Every frame carries its content size and checksum, so one decode call needs no guess and notices damage. Behind each
+batch stands a skippable frame that standard decoders pass over, the footer, of ``FOOTER_SIZE`` bytes: magic
+``0x184D2A50``, payload length, then, all little-endian: format (u32, 1), event count (u32), first seq (u64), length
+(u64) and CRC-32 (u32) of the batch frame, the chain (u32) and CRC-32 (u32) of the payload before it. The chain is the
+CRC-32 of those fields started from the chain of the footer before, and the first from the CRC-32 of the header frame;
+so two logs that end in the same footer are the same log, and a batch put in another's place is noticed though it is
+sound by itself.
+
+Nothing here knows which frames a crash may have torn; that is ``recovery``.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import zlib
+from dataclasses import dataclass
+
+import zstandard
+
+from reference_backend.positions import MAX_TEXT
+from reference_backend.ranges import Damage
+
+FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
+_FIELDS = struct.Struct("<IIQQI")
+_SUMS = struct.Struct("<II")
+_PAYLOAD_SIZE = _FIELDS.size + _SUMS.size
+FOOTER_HEAD = struct.pack("<II", 0x184D2A50, _PAYLOAD_SIZE)
+FOOTER_SIZE = len(FOOTER_HEAD) + _PAYLOAD_SIZE
+_FORMAT = 1
+_STEP = 1024
+"""Compressed bytes fed at a time where nothing vouches for them: at most 32 MiB of text can come out of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """One batch as its footer tells it; offsets follow from where the footer stands."""
+
+    first_seq: int
+    count: int
+    length: int
+    checksum: int
+    chain: int
+
+    @property
+    def next_seq(self) -> int:
+        """The seq behind the batch."""
+        return self.first_seq + self.count
+
+    def pack(self) -> bytes:
+        """The footer's bytes, ``FOOTER_SIZE`` of them."""
+        payload = self._fields() + struct.pack("<I", self.chain)
+        return FOOTER_HEAD + payload + struct.pack("<I", zlib.crc32(payload))
+
+    def follows(self, chain: int) -> bool:
+        """Whether the chain before this batch was ``chain``."""
+        return zlib.crc32(self._fields(), chain) == self.chain
+
+    def _fields(self) -> bytes:
+        return _FIELDS.pack(_FORMAT, self.count, self.first_seq, self.length, self.checksum)
+
+
+def make_footer(frame: bytes, first_seq: int, count: int, chain: int) -> Footer:
+    """The footer of ``frame`` behind a log whose chain is ``chain``."""
+    checksum = zlib.crc32(frame)
+    fields = _FIELDS.pack(_FORMAT, count, first_seq, len(frame), checksum)
+    return Footer(first_seq, count, len(frame), checksum, zlib.crc32(fields, chain))
+
+
+def parse_footer(data: bytes, at: int = 0) -> Footer | None:
+    """The footer at ``at``, or None where no intact one stands there."""
+    payload = at + len(FOOTER_HEAD)
+    if len(data) < at + FOOTER_SIZE or not data.startswith(FOOTER_HEAD, at):
+        return None
+    fields = _FIELDS.unpack_from(data, payload)
+    chain, checksum = _SUMS.unpack_from(data, payload + _FIELDS.size)
+    if zlib.crc32(data[payload : at + FOOTER_SIZE - 4]) != checksum or fields[0] != _FORMAT or not fields[1]:
+        return None
+    return Footer(fields[2], fields[1], fields[3], fields[4], chain)
+
+
+class _Coders(threading.local):
+    """One compressor and one decompressor for each thread: neither may be shared."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, write_content_size=True)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_coders = _Coders()
+
+
+def encode_frame(text: bytes) -> bytes:
+    """A checksummed frame that declares its content size."""
+    return _coders.compressor.compress(text)
+
+
+def decode_frame(frame: bytes | memoryview) -> bytes:
+    """The text of exactly one whole frame.
+
+    Raises:
+        Damage: broken, followed by something else, or larger than ``MAX_TEXT``.
+    """
+    try:
+        size = zstandard.frame_content_size(frame)
+        if not 0 <= size <= MAX_TEXT:
+            raise Damage(f"a frame declares {size} bytes of text, 0 to {MAX_TEXT} are accepted")
+        return _coders.decompressor.decompress(frame, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise Damage(f"a frame cannot be decoded: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What came out of bytes nobody vouches for.
+
+    Attributes:
+        text: everything decoded before the end, the cut or the error.
+        length: length of the frame where it is whole and its checksum right, else None.
+        failed: the decoder met an error; with ``length`` None and no failure the bytes end inside the frame.
+    """
+
+    text: bytes
+    length: int | None
+    failed: bool
+
+
+def decode_doubtful(data: bytes) -> Decoded:
+    """Decode a frame that may be cut or damaged, in bounded memory.
+
+    Raises:
+        Damage: a frame that declares no checksum, no size, or more than ``MAX_TEXT``; or that grows past what it
+        declares.
+    """
+    if not data.startswith(FRAME_MAGIC):
+        return Decoded(b"", None, not FRAME_MAGIC.startswith(data))
+    try:
+        declared = zstandard.get_frame_parameters(data[:18])
+    except zstandard.ZstdError:
+        return Decoded(b"", None, len(data) >= 18)
+    if not declared.has_checksum or declared.content_size > MAX_TEXT:
+        raise Damage(f"a frame declares {declared.content_size} bytes of text, checksum {declared.has_checksum}")
+    decoder = _coders.decompressor.decompressobj()
+    text = bytearray()
+    for start in range(0, len(data), _STEP):
+        try:
+            text += decoder.decompress(data[start : start + _STEP])
+        except zstandard.ZstdError:
+            return Decoded(bytes(text), None, True)
+        if len(text) > declared.content_size:
+            raise Damage(f"a frame grows past the {declared.content_size} bytes it declares")
+        if decoder.eof:
+            fed = min(start + _STEP, len(data))
+            return Decoded(bytes(text), fed - len(decoder.unused_data), False)
+    return Decoded(bytes(text), None, False)

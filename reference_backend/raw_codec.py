@@ -1,0 +1,146 @@
+"""The encoding ``jsonl``: plain lines, the first of each batch with one space before it.
+
+Readable with any editor, and without a checksum: a changed byte inside a value goes unnoticed. Line ``n`` of the file
+holds event ``n - 1``, so a read counts newlines up to its range, and a mark is a digest of the bytes: both cost a
+pass over the file in bounded memory. Use ``jsonl.zstd`` where logs are long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conformance.contract import SessionEvent
+from reference_backend.positions import MAX_TEXT, TAIL, Check, HeaderBlock, LogEnd, Mark
+from reference_backend.ranges import PAGE, WINDOW, ByteRange, Damage, chunks
+from reference_backend.records import decode_line
+from reference_backend.recovery import last_marker, recover_lines
+
+_HEADER_START = b'{"type":"session"'
+
+
+@dataclass(frozen=True, slots=True)
+class RawCodec:
+    """Batches as plain lines behind a space."""
+
+    file_name: str = "session.v1.jsonl"
+
+    def encode_header(self, line: bytes) -> tuple[bytes, LogEnd]:
+        """Header bytes, and the empty log they make."""
+        data = line + b"\n"
+        return data, LogEnd(len(data), 0, 0, 0, data[-TAIL:])
+
+    def encode_batch(self, lines: bytes, count: int, after: LogEnd) -> tuple[bytes, LogEnd]:
+        """Bytes of one batch, and the log they make."""
+        data = b" " + lines
+        tail = (after.tail + data[-TAIL:])[-TAIL:]
+        return data, LogEnd(after.end + len(data), after.next_seq + count, 0, after.end, tail)
+
+    def read_header(self, source: ByteRange) -> HeaderBlock | None:
+        """The header, or None where the artifact is what a torn creation leaves."""
+        if source.size == 0:
+            return None
+        data = b""
+        while b"\n" not in data and len(data) < source.size:
+            if len(data) > MAX_TEXT:
+                raise Damage(f"its first line is longer than {MAX_TEXT} bytes")
+            length = min(max(PAGE, len(data)), source.size - len(data))
+            data += source.at(len(data), length)
+        newline = data.find(b"\n")
+        line = data if newline < 0 else data[:newline]
+        if newline >= 0 and b"\0" not in line:
+            return HeaderBlock(line, newline + 1, zlib.crc32(line))
+        written = line.partition(b"\0")[0]
+        begun = written.startswith(_HEADER_START) or _HEADER_START.startswith(written)
+        if not begun or (not written and data[:PAGE].strip(b"\0")):
+            raise Damage("it does not begin with a header line")
+        if self._later_batch(source):
+            raise Damage("its header line is broken, and batches follow")
+        return None
+
+    def recover(self, source: ByteRange, header: HeaderBlock) -> LogEnd:
+        """Where the log ends."""
+        return recover_lines(source, header)
+
+    def read(
+        self, source: ByteRange, header: HeaderBlock, log: LogEnd, offset: int, stop: int, check: Check
+    ) -> list[SessionEvent]:
+        """Events ``offset`` to ``stop``, decoded anew and checked."""
+        found: list[SessionEvent] = []
+        if offset < min(stop, log.total):
+            for seq, line in _lines(source, header.end, log.end, offset):
+                found += check([decode_line(line)], seq)
+                if seq + 1 >= stop:
+                    break
+            if len(found) < min(stop, log.total) - offset:
+                raise Damage(f"it holds fewer lines than the seq of its last event ({log.total - 1}) says")
+        return found
+
+    def validate(self, source: ByteRange, header: HeaderBlock, log: LogEnd, check: Check) -> None:
+        """Decode and check the whole log, keeping nothing."""
+        count = 0
+        for seq, line in _lines(source, header.end, log.end, 0):
+            check([decode_line(line)], seq)
+            count += 1
+        if count != log.total:
+            raise Damage(f"it holds {count} lines, the seq of its last event says {log.total}")
+
+    def mark(self, source: ByteRange, header: HeaderBlock, log: LogEnd, shown: Mark | None = None) -> Mark:
+        """The mark of the log; refuses where ``shown`` marks none of its prefixes. Reads the whole log."""
+        digest = hashlib.blake2b(digest_size=8)
+        position = 0
+        if shown is not None:
+            if shown.end <= log.end:
+                for piece in chunks(source, 0, shown.end):
+                    digest.update(piece)
+                position = shown.end
+            if shown.end > log.end or digest.hexdigest() != shown.token:
+                raise Damage(f"the {shown.next_seq} events that were read here before are not there any more")
+        for piece in chunks(source, position, log.end):
+            digest.update(piece)
+        return Mark(log.end, log.total, digest.hexdigest())
+
+    def cheap_mark(self, source: ByteRange, header: HeaderBlock, log: LogEnd) -> Mark | None:
+        """None: only a pass over the whole log tells."""
+        return None
+
+    def _later_batch(self, source: ByteRange) -> bool:
+        """Whether a batch that does not begin the log is there: then this was no creation."""
+        start = last_marker(source, 1)
+        if start is None:
+            return False
+        line = source.at(start, min(source.size - start, WINDOW)).partition(b"\n")[0]
+        try:
+            event = decode_line(line)
+        except Damage:
+            # Too torn, or too long, to tell; but no torn creation has a second batch.
+            return source.at(0, 1) != b"\0"
+        return type(event) is not dict or event.get("seq") != 0
+
+
+def _lines(source: ByteRange, start: int, end: int, skip: int) -> Iterator[tuple[int, bytes]]:
+    """Lines from number ``skip`` on, numbered from 0, of the bytes from ``start`` to ``end``."""
+    number = 0
+    begun: list[bytes] = []
+    for piece in chunks(source, start, end):
+        inside = piece.count(b"\n")
+        if number + inside < skip:
+            # The piece may end inside a line, but then in one that is skipped as well.
+            number += inside
+            continue
+        if not inside:
+            begun.append(piece)
+            if len(begun) * WINDOW > MAX_TEXT:
+                raise Damage(f"a line is longer than {MAX_TEXT} bytes")
+            continue
+        lines = piece.split(b"\n")
+        lines[0] = b"".join([*begun, lines[0]])
+        begun = [lines.pop()]
+        for line in lines:
+            if number >= skip:
+                yield number, line
+            number += 1
+    if any(begun):
+        raise Damage("the last line has no end")
