@@ -1,0 +1,79 @@
+"""One session as a file of JSON lines: the header's line, then one line for each event. Plain reading, no caching.
+
+A line without its end is what a killed writer left; it is not part of the log. Anything else that is no log is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from conformance.contract import (
+    SessionEvent,
+    SessionHeader,
+    SessionPersistenceCorruptionError,
+    assert_version,
+    header_from_json,
+    validate_stored_events,
+)
+
+SUFFIX = ".jsonl"
+LONGEST_NAME = 255
+"""Bytes of a file name, on most file systems."""
+
+
+class Stored(NamedTuple):
+    """What a file says: its session, the bytes of its complete lines, and its whole size."""
+
+    header: SessionHeader
+    inherited: int | None
+    events: list[SessionEvent]
+    end: int
+    size: int
+    digest: str
+
+
+def path_of(root: Path, session_id: str) -> Path:
+    """The one place of a session; every byte that is no letter or digit is escaped, so no two ids share it."""
+    return root / f"{quote(session_id, safe='', errors='surrogatepass')}{SUFFIX}"
+
+
+def id_of(path: Path) -> str:
+    """The session whose place this is."""
+    return unquote(path.name.removesuffix(SUFFIX), errors="surrogatepass")
+
+
+def lines_of(values: list[Any]) -> bytes:
+    """The values as JSON lines."""
+    return b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
+
+
+def load(path: Path) -> Stored | None:
+    """Read a session's file; None where there is none.
+
+    Raises:
+        SessionPersistenceCorruptionError, SessionFormatUnsupportedError: it cannot be trusted or read.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    end = data.rfind(b"\n") + 1
+    session_id = id_of(path)
+    try:
+        found, *events = [json.loads(line) for line in data[:end].splitlines()]
+        assert_version(found.get("version"), session_id=session_id, location=str(path))
+        header, inherited = header_from_json(found)
+    except (ValueError, KeyError, AttributeError) as cause:
+        raise SessionPersistenceCorruptionError(
+            f"session {session_id!r}: {path} is damaged: {cause}", session_id=session_id, location=str(path)
+        ) from cause
+    if header.id != session_id:
+        raise SessionPersistenceCorruptionError(
+            f"{path} holds session {header.id!r}", session_id=session_id, location=str(path)
+        )
+    validate_stored_events(events, session_id=session_id, location=str(path))
+    return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())

@@ -1,0 +1,325 @@
+"""Two right-but-different backends: one file of JSON lines for each session, written and read with plain Python I/O.
+
+They promise the contract from ``durability="process-kill"``, and nothing about other instances that write: no lock is
+taken, but an append that finds the file other than its handle left it is refused (OWN-14). Nothing is cached: every
+read and every ``stat`` reads the file again, which is slow and cannot be stale. ``plain_files`` materialises lazily,
+``eager_files`` in ``create``. Like the memory backend they await nothing inside an operation, so none needs a lock.
+
+A session's file appears by a link, whole or not at all; what a killed writer left behind the last complete line is cut
+off before the next append. The shape of the file is in ``line_files``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from line_files import LONGEST_NAME, SUFFIX, Stored, id_of, lines_of, load, path_of
+
+from conformance.contract import (
+    Access,
+    Backend,
+    Capabilities,
+    SessionAlreadyExistsError,
+    SessionAlreadyOwnedError,
+    SessionEvent,
+    SessionHandleClosedError,
+    SessionHeader,
+    SessionOwnershipLostError,
+    SessionPersistenceCorruptionError,
+    SessionPersistenceError,
+    SessionPersistenceNotFoundError,
+    SessionReadOnlyError,
+    SessionSnapshot,
+    assert_contiguous,
+    assert_understood,
+    check_read_range,
+    copy_header,
+    header_to_json,
+    materialize_append_batch,
+    materialize_create_header,
+)
+
+
+class Draft:
+    """A session that was created and not stored yet; only its own instance knows it."""
+
+    def __init__(self, header: SessionHeader, inherited: int | None) -> None:
+        self.header = header
+        self.inherited = inherited
+        self.line = lines_of([header_to_json(header, inherited)])
+        self.stored = False
+        self.erased = False
+
+
+class PlainHandle:
+    """One session, opened for reading or, by its single owner in this instance, for writing."""
+
+    def __init__(self, service: PlainFiles, access: Access, draft: Draft | None, stored: Stored | None) -> None:
+        known = draft if draft is not None else stored
+        assert known is not None
+        self.service = service
+        self.draft = draft
+        self.access: Access = access
+        self.id = known.header.id
+        self.header = copy_header(known.header)
+        self.inherited_event_count = known.inherited
+        self.path = path_of(service.root, self.id)
+        self.closed = False
+        self.shown = 0
+        # Where this handle left the file: the next seq, the end of its complete lines, and its whole size.
+        self.next_seq, self.end, self.size = (0, 0, 0) if stored is None else (len(stored.events), *stored[3:5])
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """The events ``[offset:offset+length]``, from the file."""
+        self.check_open()
+        start, count = check_read_range(offset, length)
+        if self.draft is not None and self.draft.erased:
+            raise SessionPersistenceNotFoundError(f"session {self.id!r} was never stored", session_id=self.id)
+        if self.draft is not None and not self.draft.stored:
+            return []
+        events = self.stored_events()
+        if len(events) < self.shown:
+            raise SessionPersistenceCorruptionError(
+                f"session {self.id!r} shrank from {self.shown} to {len(events)} events", session_id=self.id
+            )
+        self.shown = len(events)
+        return events[start : None if count is None else start + count]
+
+    def stored_events(self) -> list[SessionEvent]:
+        """All events of the file."""
+        stored = load(self.path)
+        if stored is None:
+            raise SessionPersistenceNotFoundError(f"session {self.id!r}: {self.path} is gone", session_id=self.id)
+        return stored.events
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Write a batch behind what this handle left, in one call of ``write``."""
+        self.check_writable()
+        batch = materialize_append_batch(events)
+        assert_contiguous(batch, self.next_seq, session_id=self.id)
+        assert_understood(batch, session_id=self.id)
+        if batch:
+            self.write(batch)
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Store a checked batch, and the session itself where this is the first of it."""
+        data = lines_of(batch)
+        if self.draft is not None and not self.draft.stored:
+            self.materialise(self.draft, data)
+        else:
+            self.write_behind(data)
+        self.next_seq += len(batch)
+
+    def write_behind(self, data: bytes) -> None:
+        """Add the bytes of a batch to the file, where it is as this handle left it."""
+        with self.path.open("r+b", buffering=0) as file:
+            if file.seek(0, os.SEEK_END) != self.size:
+                raise SessionOwnershipLostError(
+                    f"session {self.id!r}: another writer changed {self.path}", session_id=self.id
+                )
+            try:
+                file.truncate(self.end)
+                file.seek(self.end)
+                if file.write(data) != len(data):
+                    raise OSError(f"short write to {self.path}")
+            except OSError:
+                file.truncate(self.end)
+                self.size = self.end
+                raise
+        self.end += len(data)
+        self.size = self.end
+
+    def materialise(self, draft: Draft, data: bytes) -> None:
+        """Let the file appear with its header and these bytes; the first instance to do so wins."""
+        self.service.root.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self.service.root, prefix=".", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(draft.line + data)
+            os.link(name, self.path)
+        except FileExistsError as cause:
+            raise SessionAlreadyExistsError(
+                f"session {self.id!r} was stored by another instance", session_id=self.id
+            ) from cause
+        finally:
+            os.unlink(name)
+        draft.stored = True
+        self.service.drafts.pop(self.id)
+        self.end = self.size = len(draft.line) + len(data)
+
+    async def flush(self) -> None:
+        """Everything resolved is in the file already; an empty session is stored now (MAT-04)."""
+        self.check_writable()
+        if self.draft is not None and not self.draft.stored:
+            self.materialise(self.draft, b"")
+
+    async def close(self) -> None:
+        """Give ownership up; a session that was never stored never was."""
+        if not self.closed:
+            self.closed = True
+            self.service.release(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        await self.close()
+        return None
+
+    def check_open(self) -> None:
+        """Refuse where the handle or its service is closed."""
+        if self.closed or self.service.closed:
+            raise SessionHandleClosedError(f"this handle of session {self.id!r} is closed", session_id=self.id)
+
+    def check_writable(self) -> None:
+        """Refuse where the handle is closed or for reading."""
+        self.check_open()
+        if self.access != "write":
+            raise SessionReadOnlyError(f"this handle of session {self.id!r} is for reading only", session_id=self.id)
+
+
+class PlainFiles:
+    """The service over one root. ``handle_type`` is what it makes its handles of."""
+
+    handle_type: ClassVar[type[PlainHandle]] = PlainHandle
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.drafts: dict[str, Draft] = {}
+        self.writers: dict[str, PlainHandle] = {}
+        self.closed = False
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Begin a session and own it; nothing is written before its first append or flush."""
+        self.check_open()
+        own, count = materialize_create_header(header, inherited_event_count)
+        path = path_of(self.root, own.id)
+        if len(path.name) > LONGEST_NAME:
+            raise ValueError(f"id={own.id!r:.80}: too long for a file name")
+        if own.id in self.drafts or path.exists():
+            raise SessionAlreadyExistsError(f"session {own.id!r} exists already", session_id=own.id)
+        draft = self.drafts[own.id] = Draft(own, count)
+        handle = self.writers[own.id] = self.handle_type(self, "write", draft, None)
+        return handle
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Open a session; a writer of this instance keeps other writers of this instance out."""
+        self.check_open()
+        if access not in ("read", "write"):
+            raise ValueError(f"access={access!r:.80}; expected 'read' or 'write'")
+        draft = self.drafts.get(session_id)
+        stored = load(path_of(self.root, session_id)) if draft is None else None
+        if draft is None and stored is None:
+            raise SessionPersistenceNotFoundError(f"there is no session {session_id!r}", session_id=session_id)
+        if access == "write" and session_id in self.writers:
+            raise SessionAlreadyOwnedError(f"session {session_id!r} has a writer already", session_id=session_id)
+        handle = self.handle_type(self, access, draft, stored)
+        if access == "write":
+            self.writers[session_id] = handle
+        return handle
+
+    async def stat(self, session_id: str) -> SessionSnapshot | None:
+        """One session, or None where there is none; the revision is a digest of what is stored."""
+        self.check_open()
+        return self.snapshot(session_id)
+
+    def snapshot(self, session_id: str) -> SessionSnapshot | None:
+        """What ``stat`` and ``list`` tell."""
+        draft = self.drafts.get(session_id)
+        if draft is not None:
+            return SessionSnapshot(copy_header(draft.header), hashlib.sha256(draft.line).hexdigest(), 0)
+        stored = load(path_of(self.root, session_id))
+        if stored is None:
+            return None
+        return SessionSnapshot(stored.header, stored.digest, len(stored.events), stored.size)
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Every session that this instance sees; a damaged file hides no other."""
+        self.check_open()
+        found = []
+        for session_id in dict.fromkeys([*self.drafts, *map(id_of, self.root.glob(f"*{SUFFIX}"))]):
+            try:
+                snapshot = self.snapshot(session_id)
+            except SessionPersistenceError as problem:
+                logging.getLogger(__name__).warning("left out of the list: %s", problem)
+                continue
+            if snapshot is not None:
+                found.append(snapshot)
+        return found
+
+    async def flush(self) -> None:
+        """Flush every writer; failures come together."""
+        self.check_open()
+        failures = []
+        for handle in list(self.writers.values()):
+            try:
+                await handle.flush()
+            except (SessionPersistenceError, OSError) as problem:
+                problem.add_note(f"session {handle.id!r}")
+                failures.append(problem)
+        if failures:
+            raise ExceptionGroup("not every session could be flushed", failures)
+
+    async def close(self) -> None:
+        """Close every writer; readers look at ``closed``. Again is nothing."""
+        for handle in list(self.writers.values()):
+            await handle.close()
+        self.closed = True
+
+    def release(self, handle: PlainHandle) -> None:
+        """Take ownership back from a handle that closes, if it has it."""
+        if self.writers.get(handle.id) is handle:
+            del self.writers[handle.id]
+            if handle.draft is not None and not handle.draft.stored:
+                handle.draft.erased = True
+                self.drafts.pop(handle.id, None)
+
+    def check_open(self) -> None:
+        """Refuse where the service is closed."""
+        if self.closed:
+            raise SessionPersistenceError("this session persistence is closed")
+
+
+class EagerFiles(PlainFiles):
+    """The same, but a session is stored by its ``create``, and stays when it is closed empty."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Begin a session, own it and store it at once."""
+        handle = await super().create(header, inherited_event_count)
+        try:
+            await handle.flush()
+        except BaseException:
+            await handle.close()
+            raise
+        return handle
+
+
+def location(root: Path, session_id: str) -> Path | None:
+    """The file of a session, or None before there is one."""
+    path = path_of(root, session_id)
+    return path if path.exists() else None
+
+
+plain_files = Backend(
+    name="plain-files",
+    open=PlainFiles,
+    capabilities=Capabilities(durability="process-kill"),
+    location=location,
+)
+"""Lazy materialisation."""
+
+eager_files = Backend(
+    name="eager-files",
+    open=EagerFiles,
+    capabilities=Capabilities(durability="process-kill", materialization="eager"),
+    location=location,
+)
+"""Eager materialisation."""
