@@ -171,7 +171,9 @@ class Door:
         if self._summary is None or self._plan is None:
             return
         terminalreporter.ensure_newline()
-        terminalreporter.section(f"torntail: {self._plan.backend.name}")
+        settings = self._settings
+        # With -q pytest shows no header, and a failing run must show its seed.
+        terminalreporter.section(f"torntail: {self._plan.backend.name}, {settings.profile}, seed {settings.seed}")
         ran, every = len(ended(self._events)), len(self._plan.items)
         if ran < every:
             counted = "" if self._events[0] is self._header else "; only the clauses of those selected are counted"

@@ -32,7 +32,7 @@ def test_ids_are_the_same_with_and_without_workers(project: Project) -> None:
     assert list(alone.outcomes()) == IDS
     assert alone.outcomes() == shared.outcomes()
     assert alone.outcomes()[GAP] == "FAILED"
-    start = "torntail: violates"
+    start = "torntail: violates, default, seed 7"
     assert summary_after(start, alone.out) == summary_after(start, shared.out)
     assert "--torntail-seed=7" in alone.out
     assert "seed=7 workers=1" in alone.out

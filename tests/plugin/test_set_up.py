@@ -1,0 +1,81 @@
+"""The door on the real runner: a backend that cannot start is a usage error of pytest, one that can is checked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+FACTORIES = """
+    import asyncio
+    from contextlib import asynccontextmanager
+    from conformance import Backend
+
+    def refuse(root):
+        raise PermissionError("not allowed here")
+
+    async def wait(root):
+        await asyncio.Event().wait()
+
+    @asynccontextmanager
+    async def quarrel(root):
+        raise ConnectionRefusedError("nobody listens")
+        yield
+
+    raises = Backend(name="raises", open=refuse)
+    wrong = Backend(name="wrong", open=lambda root: {"a": "dict"})
+    blocks = Backend(name="blocks", open=wait)
+    quarrels = Backend(name="quarrels", open=quarrel)
+"""
+
+
+@pytest.mark.parametrize(
+    ("backend", "cause"),
+    [
+        ("raises", "PermissionError: not allowed here"),
+        ("wrong", "of type dict; expected a service with create"),
+        ("blocks", "opening an instance"),
+        ("quarrels", "ConnectionRefusedError: nobody listens"),
+    ],
+)
+def test_a_backend_that_cannot_start_is_a_usage_error(project: Project, backend: str, cause: str) -> None:
+    """Whatever keeps it from starting, backend and cause are named and nothing runs."""
+    project.write("factories.py", FACTORIES)
+    ran = project.pytest(f"--backend=factories.py:{backend}", stand_in=False)
+    assert ran.code == 4
+    assert f"backend '{backend}'" in ran.out
+    assert cause in ran.out
+    assert "Traceback" not in ran.out
+
+
+MUTANT = """
+    from conformance import Backend
+    from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
+
+    class Forgetful(MemoryHandle):
+        __slots__ = ()
+
+        async def append(self, events):
+            await super().append(events[:-1] if len(events) > 1 else events)
+
+    class Service(MemoryPersistence):
+        async def create(self, *args, **kwargs):
+            handle = await super().create(*args, **kwargs)
+            handle.__class__ = Forgetful
+            return handle
+
+    forgetful = Backend(name="forgetful", open=lambda root: Service(), capabilities=memory.capabilities)
+"""
+
+
+def test_a_good_backend_passes_a_check_and_a_bad_one_fails_it(project: Project) -> None:
+    """The same selector is green on the reference and red on a backend that drops the end of each batch."""
+    project.write("mutant.py", MUTANT)
+    args = ("--torntail-profile=smoke", "--torntail-seed=1", "-q", "conformance::machine::sequential")
+    good = project.pytest("--backend=memory", *args, stand_in=False)
+    assert good.code == 0
+    assert "0 failed" in good.out
+    bad = project.pytest("--backend=mutant.py:forgetful", *args, stand_in=False)
+    assert bad.code == 1
+    assert "FAILED  SEQ-" in bad.out
+    assert "reproduce  torntail replay .torntail/cases/" in bad.out
