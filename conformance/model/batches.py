@@ -14,6 +14,8 @@ from typing import Any
 from conformance.contract import KNOWN_EVENT_TYPES, RESERVED_HEADER_KEYS, Capabilities, SessionHeader
 
 BAD_ARGUMENT = frozenset({"TypeError", "ValueError"})
+UNSUPPORTED = frozenset({"SessionFormatUnsupportedError"})
+NOT_CONTIGUOUS = frozenset({"SessionContiguityError"})
 SAFE = 2**53 - 1
 
 
@@ -113,46 +115,71 @@ def batch_refusals(events: Any, next_seq: int, capabilities: Capabilities) -> Re
     found = Refusals()
     if not isinstance(events, list) or not all(is_event(event) for event in events):
         found.demand("SEQ-11", BAD_ARGUMENT)
+        found.may = _other_faults(events, next_seq, capabilities)
         return found
     grade = max(map(json_grade, events), default=JsonGrade.COMMON)
     if grade == JsonGrade.OUTSIDE:
         found.demand("JSON-02", BAD_ARGUMENT)
-    elif grade == JsonGrade.BEYOND:
+    elif grade == JsonGrade.BEYOND or not all(map(_optional_keys_fit, events)):
         found.may = BAD_ARGUMENT
     if capabilities.vocabulary == "closed" and not all(map(understood, events)):
         if capabilities.unknown_types == "refuse":
-            found.demand("FMT-02", frozenset({"SessionFormatUnsupportedError"}))
+            found.demand("FMT-02", UNSUPPORTED)
         else:
-            found.may |= {"SessionFormatUnsupportedError"}
+            found.may |= UNSUPPORTED
     for expected, event in enumerate(events, start=next_seq):
         if event["seq"] != expected:
-            found.demand("SEQ-02", frozenset({"SessionContiguityError"}))
+            found.demand("SEQ-02", NOT_CONTIGUOUS)
             found.expected, found.got = expected, event["seq"]
             break
     return found
 
 
+def _other_faults(events: Any, next_seq: int, capabilities: Capabilities) -> frozenset[str]:
+    """The refusals that a malformed batch may meet besides: of several reasons a backend may name any."""
+    if not isinstance(events, list):
+        return frozenset()
+    may: frozenset[str] = frozenset()
+    for expected, event in enumerate(events, start=next_seq):
+        if not isinstance(event, dict):
+            continue
+        seq, kind = event.get("seq"), event.get("type")
+        if isinstance(seq, int | float) and seq != expected:
+            may |= NOT_CONTIGUOUS
+        if isinstance(kind, str) and capabilities.vocabulary == "closed" and not understood(event):
+            may |= UNSUPPORTED
+    return may
+
+
+def _optional_keys_fit(event: Mapping[str, Any]) -> bool:
+    """Whether the keys that an event may have hold what they should; the contract does not ask to refuse others."""
+    cited = event.get("sourceEventSeqs", [])
+    return type(event.get("ignorable", False)) is bool and isinstance(cited, list) and all(map(_is_int, cited))
+
+
 def header_refusals(header: Any, inherited: Any) -> Refusals:
     """Which refusals ``create(header, inherited)`` must or may meet, whatever the id's state (SVC-08, SVC-09)."""
     found = Refusals()
-    if not isinstance(header, SessionHeader) or not _header_shape(header):
+    if not isinstance(header, SessionHeader) or not _essentials_fit(header):
         found.demand("SVC-08", BAD_ARGUMENT)
         return found
-    grade = max(json_grade(value) for value in (header.origin, header.agent_preset, dict(header.extra)))
-    texts = [text for text in (header.cwd, header.parent_session) if text is not None]
+    extra = dict(header.extra) if isinstance(header.extra, Mapping) else header.extra
+    texts = (header.cwd, header.parent_session)
+    values = (header.origin, header.agent_preset, extra, header.is_seeded, header.delegation_depth, *texts)
+    grade = max(map(json_grade, values))
     if grade == JsonGrade.OUTSIDE:
         found.demand("SVC-08", BAD_ARGUMENT)
-    elif grade == JsonGrade.BEYOND or not all(map(_encodes, texts)):
+    elif grade == JsonGrade.BEYOND or not _metadata_fits(header):
         found.may = BAD_ARGUMENT
-    if header.is_seeded:
-        if not _is_int(inherited) or inherited < 0:
+    if type(header.is_seeded) is bool:
+        fits = _is_int(inherited) and inherited >= 0 if header.is_seeded else inherited is None
+        if not fits:
             found.demand("SVC-09", BAD_ARGUMENT)
-    elif inherited is not None:
-        found.demand("SVC-09", BAD_ARGUMENT)
     return found
 
 
-def _header_shape(header: SessionHeader) -> bool:
+def _essentials_fit(header: SessionHeader) -> bool:
+    """Whether id, version and time are usable, which SVC-08 asks for by name."""
     return (
         type(header.id) is str
         and bool(header.id)
@@ -161,7 +188,13 @@ def _header_shape(header: SessionHeader) -> bool:
         and 0 <= header.created_at <= SAFE
         and _is_int(header.version)
         and header.version == 1
-        and type(header.is_seeded) is bool
+    )
+
+
+def _metadata_fits(header: SessionHeader) -> bool:
+    """Whether the rest has the types of a header; where it is JSON all the same, the contract leaves it open."""
+    return (
+        type(header.is_seeded) is bool
         and _is_int(header.delegation_depth)
         and header.delegation_depth >= 0
         and all(text is None or isinstance(text, str) for text in (header.cwd, header.parent_session))

@@ -1,8 +1,19 @@
-"""Which clause is broken when something is there that should not be, or is missing that should be there."""
+"""Which clause is broken when something is there that should not be, or is missing that should be there.
+
+The rules ask here twice: when an answer is wrong, for the clause to blame, and when it is right, for the clause that it
+witnesses. That is one question, so that no clause is witnessed which a wrong answer would not have broken.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from conformance.model.state import Handle, Instance, Session, World
+from conformance.model.values import same
+
+if TYPE_CHECKING:
+    from conformance.model.judge import Judge
 
 STRONG_TAGS = ("SEQ-02", "SEQ-11", "JSON-02", "JSON-03", "FMT-02", "SEQ-03", "OWN-06", "SVC-02", "OWN-14", "SVC-12")
 """Tags of operations that tried to change something; the others only looked."""
@@ -16,59 +27,141 @@ BARRIER_CLAUSE = {
 }
 """How the latest barrier was made -> the clause that a view without its events breaks."""
 
+OWNERSHIP_ERRORS = ("SessionAlreadyOwnedError", "SessionOwnershipLostError", "SessionReadOnlyError")
+
+
+def suspect(session: Session) -> str:
+    """The clause about the latest operation that must not have changed the log, or "" where there was none."""
+    for tag in reversed(session.tags):
+        if tag in STRONG_TAGS:
+            return tag
+    return session.tags[-1] if session.tags else ""
+
 
 def absent(world: World, instance: Instance, session_id: str, base: str) -> str:
     """The clause that says why nothing may be seen under this id; ``base`` where there is no special reason."""
-    if session_id in instance.failed_claim:
-        return instance.failed_claim[session_id]
+    failed = instance.failed_claim.get(session_id, "")
     elsewhere = [
         session for (other, found), session in world.pending.items() if found == session_id and other != instance.number
     ]
+    if failed and (failed != "OWN-04" or not elsewhere):
+        return failed
     if any("SEQ-03" in session.tags for session in elsewhere):
         return "SEQ-03"
     if elsewhere:
         return "MAT-02"
-    return "MAT-03" if session_id in world.never else base
+    return world.never.get(session_id, base)
 
 
-def present(instance: Instance, session: Session, fresh: str) -> str:
+def present(judge: Judge, instance: Instance, session: Session, fresh: str) -> str:
     """The clause that says why this instance must see the session; ``fresh`` is the one for its own appends."""
-    if session.pending:
+    if instance.number in session.shown and session.tags:
+        return suspect(session)
+    if session.pending or (not session.durable and not session.log):
         return "MAT-01"
-    if session.home == instance.number:
-        if session.log:
-            return fresh
-        return "MAT-04" if session.durable else "MAT-01"
-    return barrier(instance, session)
+    if session.home != instance.number:
+        return barrier(instance, session)
+    if not session.log:
+        return own_barrier(judge, session)
+    return closing_barrier(session) or fresh
+
+
+def own_barrier(judge: Judge, session: Session) -> str:
+    """The clause that keeps an empty session in the instance that flushed it."""
+    if session.barrier_kind != "flush":
+        return BARRIER_CLAUSE[session.barrier_kind]
+    # MAT-04 speaks of fresh instances; without any, a flushed session that is gone was removed by its close.
+    return "SVC-11" if judge.capabilities.storage == "memory" else "MAT-04"
+
+
+def closing_barrier(session: Session) -> str:
+    """The clause of the close or service flush that covered the log as it now is, or "" where none did."""
+    if session.barrier_kind == "flush" or session.barrier_at <= session.grown_at:
+        return ""
+    return BARRIER_CLAUSE[session.barrier_kind]
 
 
 def barrier(instance: Instance, session: Session) -> str:
     """The clause that a view of another instance breaks when it lacks what the latest barrier covered."""
     if not session.log and session.barrier_kind == "flush":
         return "MAT-04"
-    if session.log and session.closed_at is not None and instance.opened_at > session.closed_at:
+    closed_at = session.closed_at
+    if session.log and closed_at is not None and session.barrier_at <= closed_at < instance.opened_at:
         return "MAT-05"
     return BARRIER_CLAUSE[session.barrier_kind]
 
 
-def gone(handle: Handle, upto: int) -> str:
-    """The clause broken where a read lacks, or changed, events that were read back before; it ends at ``upto``."""
+def stale(judge: Judge, handle: Handle) -> str:
+    """The clause broken where a handle does not show events that its instance must see by now."""
     session = handle.session
-    for tag in reversed(session.tags):
-        if tag in STRONG_TAGS:
+    if handle.is_writer and handle.wrote:
+        return "READ-04"
+    if session.home == handle.instance:
+        if session.pending or not session.log:
+            return "MAT-01"
+        newer = handle.opened_at > session.barrier_at
+        return (closing_barrier(session) if newer else "") or "FRESH-01"
+    return barrier(judge.world.instances[handle.instance], session)
+
+
+def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) -> str:
+    """The clause broken where a read shows nothing from ``seq`` on, though it must.
+
+    Args:
+        bounded: an offset or a length was given, so that the slicing may be at fault.
+    """
+    session = handle.session
+    tag = suspect(session)
+    if tag in STRONG_TAGS and seq < session.verified:
+        return tag
+    if bounded and not tag and seq < min(session.verified, handle.shown):
+        return "READ-01"
+    if seq < handle.shown:
+        return tag or "READ-03"
+    old_reader = not handle.is_writer and handle.opened_at < session.grown_at
+    if seq < session.shown.get(handle.instance, 0) and not old_reader:
+        if tag:
             return tag
-    if session.tags:
-        return session.tags[-1]
-    return "READ-03" if handle.shown > upto else "SEQ-04"
+        if session.home != handle.instance and seq >= session.covered:
+            return "SEQ-04"
+    return stale(judge, handle)
+
+
+def altered(handle: Handle, seq: int, event: Any = None) -> str:
+    """The clause broken where the event at ``seq`` is not the one that was appended."""
+    session = handle.session
+    if seq in session.scribbled:
+        return "SEQ-06"
+    if seq < session.handed.get(handle.instance, 0):
+        return "SEQ-07"
+    if seq < session.verified:
+        return suspect(session) or ("READ-03" if seq < handle.shown else "SEQ-04")
+    if event is not None and any(same(event, refused) for refused in session.refused):
+        return session.refused_by
+    return "SEQ-01"
+
+
+def beyond(handle: Handle, extra: Sequence[Any]) -> str:
+    """The clause broken where a read shows events past the end of the log."""
+    session = handle.session
+    if any(_is_scribble(event) for event in extra):
+        return "SEQ-06" if session.scribbled else "SEQ-07"
+    if any(same(event, refused) for event in extra for refused in session.refused):
+        return session.refused_by
+    tag = suspect(session)
+    return tag if tag in STRONG_TAGS else "SEQ-01"
+
+
+def _is_scribble(event: Any) -> bool:
+    return isinstance(event, dict) and (event.get("data") == "scribbled" or event.get("scribbled") is True)
 
 
 def refused_owner(handle: Handle, kind: str) -> str:
-    """The clause broken where the rightful owner's append or flush rejects with this kind of error."""
+    """The clause broken where the rightful owner's append rejects with this kind of error."""
     if handle.disturbed:
-        return "OWN-12"
+        return handle.disturbed
     if handle.after_refusal:
         return "SEQ-09"
     if handle.reopened and handle.rounds == 0:
         return "OWN-02"
-    ownership = ("SessionAlreadyOwnedError", "SessionOwnershipLostError", "SessionReadOnlyError")
-    return "OWN-11" if kind in ownership else "SEQ-01"
+    return "OWN-11" if kind in OWNERSHIP_ERRORS else "SEQ-01"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conformance.model import blame
 from conformance.model.batches import Refusals, batch_refusals, understood
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
+from conformance.model.service_rules import TAKEN, kind_of
 from conformance.model.state import Handle
-from conformance.model.transitions import cover, end_ownership, materialise, settle_close
+from conformance.model.transitions import Standing, cover, end_handle, hush, materialise, standing
 from conformance.model.values import plain
 from conformance.model.words import log_text
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 CLOSED = frozenset({"SessionHandleClosedError"})
 READ_ONLY = frozenset({"SessionReadOnlyError"})
-TAKEN = frozenset({"SessionAlreadyExistsError", "SessionAlreadyOwnedError"})
 MOVED_ON = frozenset({"SessionContiguityError", "SessionOwnershipLostError"})
 
 
@@ -31,22 +31,11 @@ def refused_as_closed(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
     return True
 
 
-def _refused_as_read_only(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
+def _refused_as_read_only(judge: Judge, handle: Handle, outcome: Outcome, may: frozenset[str] = frozenset()) -> bool:
     if handle.is_writer:
         return False
-    judge.demand_refusal(outcome, {"OWN-06": READ_ONLY})
+    judge.demand_refusal(outcome, {"OWN-06": READ_ONLY}, may=may)
     handle.session.tag("OWN-06")
-    return True
-
-
-def _refused_as_beaten(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
-    """Whether another instance stored the id first, in which case this one must be refused (SVC-12)."""
-    session = handle.session
-    if not (session.pending and session.id in judge.world.stored):
-        return False
-    judge.demand_refusal(outcome, {"SVC-12": TAKEN})
-    judge.world.stored[session.id].tag("SVC-12")
-    handle.lost = True
     return True
 
 
@@ -54,46 +43,82 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
     """SEQ-01, SEQ-02, SEQ-03, SEQ-09, SEQ-11, OWN-06, OWN-11, OWN-12, OWN-14, and the refusals of JSON and FMT."""
     handle = judge.world.handles[op.handle]
     session = handle.session
-    if refused_as_closed(judge, handle, outcome) or _refused_as_read_only(judge, handle, outcome):
-        return
-    if op.events == [] and isinstance(op.events, list):
-        _empty_append(judge, handle, outcome)
+    if refused_as_closed(judge, handle, outcome):
         return
     refusals = batch_refusals(op.events, len(session.log), judge.capabilities)
+    if _refused_as_read_only(judge, handle, outcome, refusals.kinds | refusals.may):
+        _remember_refused(handle, op, "OWN-06")
+        return
+    if session.opaque:
+        return
+    found = standing(judge.world, handle)
+    if op.events == [] and isinstance(op.events, list):
+        _empty_append(judge, handle, found, outcome)
+        return
     moved_on = handle.left_at != len(session.log)
     if moved_on:
         # Its own next seq and the stored one differ: a refusal may name either (OWN-14).
         refusals.must.pop("SEQ-02", None)
-    if not refusals.must and _refused_as_beaten(judge, handle, outcome):
-        return
+    lost = _losses(handle, found, moved_on=moved_on)
     if refusals.must:
-        _refused_batch(judge, handle, op, refusals, outcome)
+        _refused_batch(judge, handle, op, refusals, refusals.may | lost, outcome)
+    elif found is Standing.BEATEN:
+        _refused_as_beaten(judge, handle, outcome)
+        winner = judge.world.stored[session.id]
+        winner.refused, winner.refused_by = list(op.events), "SVC-12"
     elif moved_on:
-        _append_behind_others(judge, handle, op, outcome)
-    elif isinstance(outcome, Raised) and outcome.error.kind in refusals.may:
+        _append_behind_others(judge, handle, op, refusals.may, outcome)
+    elif kind_of(outcome) in lost:
+        handle.lost = True
+    elif kind_of(outcome) in refusals.may:
+        _remember_refused(handle, op, "JSON-03")
         session.tag("JSON-03")
         session.stir += 1
         handle.after_refusal = True
     else:
-        _accepted_batch(judge, handle, op, outcome)
+        _accepted_batch(judge, handle, op, found, outcome)
 
 
-def _empty_append(judge: Judge, handle: Handle, outcome: Outcome) -> None:
+def _losses(handle: Handle, found: Standing, *, moved_on: bool) -> frozenset[str]:
+    """The error kinds by which a handle may be told that it lost its session, where that may be so."""
+    if found is Standing.BEATEN or found is Standing.CONTESTED:
+        return TAKEN
+    if found is Standing.DISPLACED:
+        return MOVED_ON | TAKEN
+    return MOVED_ON if moved_on else frozenset()
+
+
+def _remember_refused(handle: Handle, op: Append, clause: str) -> None:
+    """Keep the events of a refused batch, to know them again where they turn up."""
+    if isinstance(op.events, list):
+        handle.session.refused = [event for event in op.events if isinstance(event, dict)]
+        handle.session.refused_by = clause
+
+
+def _refused_as_beaten(judge: Judge, handle: Handle, outcome: Outcome) -> None:
+    """Another instance stored the id first: the next append or flush names that, later ones reject somehow (SVC-12)."""
+    kind = kind_of(outcome)
+    judge.demand_refusal(outcome, {"SVC-12": TAKEN}, may=frozenset({kind}) - {"", "Hung"} if handle.lost else TAKEN)
+    judge.world.stored[handle.session.id].tag("SVC-12")
+    handle.lost = True
+
+
+def _empty_append(judge: Judge, handle: Handle, found: Standing, outcome: Outcome) -> None:
     session = handle.session
-    if session.pending and session.id in judge.world.stored and isinstance(outcome, Raised):
+    if found is not Standing.OWNER and isinstance(outcome, Raised):
         return
     judge.demand_success(outcome, "SEQ-03", "resolved, with nothing changed")
     judge.witness("SEQ-03")
     session.tag("SEQ-03")
-    book = judge.world.instances[handle.instance].revisions.get(session.id)
-    if book is not None:
-        book.quiet.append("SEQ-03")
+    hush(judge.world, session, "SEQ-03")
     judge.exact = True
 
 
-def _refused_batch(judge: Judge, handle: Handle, op: Append, refusals: Refusals, outcome: Outcome) -> None:
+def _refused_batch(
+    judge: Judge, handle: Handle, op: Append, refusals: Refusals, may: frozenset[str], outcome: Outcome
+) -> None:
     session = handle.session
-    error = judge.demand_refusal(outcome, refusals.must)
+    error = judge.demand_refusal(outcome, refusals.must, may=may)
     if "SEQ-02" in refusals.must and error.kind == "SessionContiguityError":
         wanted = (refusals.expected, refusals.got)
         if (error.expected, error.got) != wanted:
@@ -101,51 +126,55 @@ def _refused_batch(judge: Judge, handle: Handle, op: Append, refusals: Refusals,
                 "SEQ-02",
                 f"SessionContiguityError(expected={wanted[0]}, got={wanted[1]}), the first offending place",
             )
-    for clause in refusals.must:
-        session.tag(clause)
-    if isinstance(op.events, list):
-        session.refused = [event for event in op.events if isinstance(event, dict)]
+    clause = next((each for each, kinds in refusals.must.items() if error.kind in kinds), next(iter(refusals.must)))
+    session.tag(clause)
+    _remember_refused(handle, op, clause)
     session.stir += 1
     handle.after_refusal = True
     judge.world.refusal_of = session.id
 
 
-def _append_behind_others(judge: Judge, handle: Handle, op: Append, outcome: Outcome) -> None:
+def _append_behind_others(judge: Judge, handle: Handle, op: Append, may: frozenset[str], outcome: Outcome) -> None:
     """The stored log is not as the handle left it: another writer was there (OWN-14)."""
     session = handle.session
-    covered_by_others = session.covered > handle.left_at
-    if isinstance(outcome, Raised) and outcome.error.kind in MOVED_ON:
-        if covered_by_others:
-            judge.witness("OWN-14")
-        session.tag("OWN-14")
-        session.refused = list(op.events)
-        handle.lost = True
+    kind = kind_of(outcome)
+    if session.covered <= handle.left_at:
+        # What the others appended may not be stored yet, and then this batch may be what is stored.
+        if not kind:
+            session.opaque = True
         return
-    if not covered_by_others or (not isinstance(outcome, Raised) and op.events[0]["seq"] == len(session.log)):
-        judge.fail("OWN-14", "refused, for the stored log is not as this handle left it")
-    judge.fail(
-        "OWN-14",
-        "SessionContiguityError or SessionOwnershipLostError, and nothing written",
-        note=f"this handle left the log at seq {handle.left_at}, another writer took it to {len(session.log)}",
-    )
+    if kind not in MOVED_ON and not (kind and kind in may):
+        judge.fail(
+            "OWN-14",
+            "SessionContiguityError or SessionOwnershipLostError, and nothing written",
+            note=f"this handle left the log at seq {handle.left_at}, another writer took it to {len(session.log)}",
+        )
+    if kind in MOVED_ON:
+        judge.witness("OWN-14")
+        handle.lost = True
+    session.tag("OWN-14")
+    _remember_refused(handle, op, "OWN-14")
 
 
-def _accepted_batch(judge: Judge, handle: Handle, op: Append, outcome: Outcome) -> None:
-    world, session = judge.world, handle.session
-    kind = outcome.error.kind if isinstance(outcome, Raised) else ""
+def _append_blame(judge: Judge, handle: Handle, op: Append, kind: str) -> str:
+    """The clause broken where an append that must work rejects with this kind of error."""
+    if op.scribble:
+        return "SEQ-06"
     clause = blame.refused_owner(handle, kind)
-    if clause == "SEQ-01" and world.refusal_of not in (None, session.id):
-        clause = "SEQ-09"
+    return "SEQ-09" if clause == "SEQ-01" and judge.world.refusal_of not in (None, handle.session.id) else clause
+
+
+def _accepted_batch(judge: Judge, handle: Handle, op: Append, found: Standing, outcome: Outcome) -> None:
+    world, session = judge.world, handle.session
     wanted = f"resolved: the log ends before seq {len(session.log)} and the batch is {log_text(op.events)}"
-    judge.demand_success(outcome, clause, wanted)
-    judge.witness("SEQ-01", clause)
-    if handle.disturbed or handle.rounds:
-        judge.witness("OWN-11")
-    if world.refusal_of not in (None, session.id):
-        judge.witness("SEQ-09")
+    judge.demand_success(outcome, _append_blame(judge, handle, op, kind_of(outcome)), wanted)
+    judge.witness(_append_blame(judge, handle, op, ""))
+    if handle.rounds:
+        judge.witness(_append_blame(judge, handle, op, "SessionOwnershipLostError"))
+    if world.refusal_of != session.id:
         world.refusal_of = None
     first = len(session.log)
-    # The program's own events are never handed to a backend, only copies of them, so they serve as the log.
+    # A result of ours is compared with the log again and again, so it is made of plain dicts and lists once.
     session.log.extend(plain(event) for event in op.events)
     if op.scribble:
         session.scribbled.update(range(first, len(session.log)))
@@ -153,35 +182,59 @@ def _accepted_batch(judge: Judge, handle: Handle, op: Append, outcome: Outcome) 
         session.opaque = True
     session.home = handle.instance
     session.stir += 1
-    materialise(world, session)
+    session.grown_at = world.step
+    if found is not Standing.CONTESTED:
+        materialise(world, session)
     handle.left_at = len(session.log)
     handle.wrote = handle.dirty = True
-    handle.after_refusal = handle.disturbed = False
+    handle.after_refusal = False
+    handle.disturbed = ""
     handle.rounds += 1
     judge.exact = True
 
 
 def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
     """MAT-04, OWN-06, OWN-11; what it covered is judged by whoever looks next."""
-    handle = judge.world.handles[op.handle]
+    world = judge.world
+    handle = world.handles[op.handle]
+    session = handle.session
     if refused_as_closed(judge, handle, outcome) or _refused_as_read_only(judge, handle, outcome):
         return
-    if _refused_as_beaten(judge, handle, outcome):
+    if session.opaque:
         return
-    if not handle.owns:
+    found = standing(world, handle)
+    if found is Standing.BEATEN:
+        _refused_as_beaten(judge, handle, outcome)
+    elif found is Standing.DISPLACED:
         # Another writer took over: whether it is refused or has nothing to write is left to the backend.
-        handle.lost = handle.lost or isinstance(outcome, Raised)
-        return
-    kind = outcome.error.kind if isinstance(outcome, Raised) else ""
-    clause = "OWN-12" if handle.disturbed else "OWN-11"
-    if not handle.session.log and "Own" not in kind:
-        clause = "MAT-04"
-    judge.demand_success(outcome, clause, "resolved: the handle owns its session and nothing failed")
-    judge.witness(clause)
-    cover(judge.world, handle, "flush")
-    handle.rounds += 1
-    handle.disturbed = False
-    judge.exact = True
+        if isinstance(outcome, Raised):
+            handle.lost = True
+        elif handle.dirty and handle.left_at == len(session.log):
+            cover(world, handle, "flush")
+    elif found is Standing.CONTESTED and kind_of(outcome) in TAKEN:
+        handle.lost = True
+    else:
+        judge.demand_success(
+            outcome,
+            _flush_blame(judge, handle, kind_of(outcome)),
+            "resolved: the handle owns its session and nothing failed",
+        )
+        judge.witness(_flush_blame(judge, handle, ""))
+        if found is Standing.OWNER:
+            judge.witness(_flush_blame(judge, handle, "SessionOwnershipLostError"))
+        cover(world, handle, "flush")
+        handle.rounds += 1
+        handle.disturbed = ""
+        judge.exact = True
+
+
+def _flush_blame(judge: Judge, handle: Handle, kind: str) -> str:
+    """The clause broken where a flush that must work rejects with this kind of error."""
+    if handle.disturbed:
+        return handle.disturbed
+    if handle.session.log or kind in blame.OWNERSHIP_ERRORS or judge.capabilities.storage == "memory":
+        return "OWN-11"
+    return "MAT-04"
 
 
 def close(judge: Judge, call: Call, op: Close, outcome: Outcome) -> None:
@@ -190,49 +243,45 @@ def close(judge: Judge, call: Call, op: Close, outcome: Outcome) -> None:
     if handle.closed:
         _close_again(judge, handle, outcome)
         return
-    beaten = handle.session.pending and handle.session.id in judge.world.stored
-    raised = isinstance(outcome, Raised)
-    if not (raised and (beaten or handle.lost)):
+    found = standing(judge.world, handle) if handle.is_writer else Standing.OWNER
+    if found is Standing.OWNER and not handle.session.opaque:
         clause = "CLOSE-03" if handle.is_writer else "OWN-03"
         judge.demand_success(outcome, clause, "resolved: nothing failed")
-        judge.exact = not beaten
-    closed(judge, handle, raised=raised)
+        judge.witness(clause)
+        judge.exact = True
+    _end(judge, handle, outcome)
 
 
 def _close_again(judge: Judge, handle: Handle, outcome: Outcome) -> None:
-    raised = isinstance(outcome, Raised)
-    if raised != handle.close_raised:
-        first = "raised" if handle.close_raised else "resolved"
-        judge.fail("CLOSE-01", f"the first close's outcome: it {first}")
-    judge.witness("CLOSE-01")
-    _disturb(handle)
-    judge.exact = True
+    """A later close has the first one's outcome (CLOSE-01)."""
+    if not (handle.closed_by_service and handle.lost):
+        if kind_of(outcome) != handle.close_error:
+            first = f"raised {handle.close_error}" if handle.close_error else "resolved"
+            judge.fail("CLOSE-01", f"the first close's outcome: it {first}")
+        judge.witness("CLOSE-01")
+        judge.exact = True
+    _disturb(handle, "OWN-12")
 
 
-def closed(judge: Judge, handle: Handle, *, raised: bool = False) -> None:
-    """The first close of the handle ended."""
+def _end(judge: Judge, handle: Handle, outcome: Outcome, *, raised: str | None = None) -> None:
+    """The first close of the handle ended; ``raised`` where the close's own error is not the outcome's."""
     world, session = judge.world, handle.session
-    handle.closed, handle.close_raised = True, raised
-    if handle.owns:
-        settle_close(world, handle, "close", judge.capabilities)
-    elif session.pending and session.id in world.stored and handle.is_writer:
-        session.erased = True
-        world.pending.pop((session.creator, session.id), None)
-    else:
-        _disturb(handle)
-    end_ownership(handle)
-    session.tag("SVC-11")
-    book = world.instances[handle.instance].revisions.get(session.id)
-    if book is not None:
-        book.quiet.append("REV-03")
+    handle.close_error = kind_of(outcome) if raised is None else raised
+    if not handle.dirty:
+        session.tag("SVC-11")
+        hush(world, session, "REV-03")
+    if not handle.owns:
+        _disturb(handle, "OWN-12" if handle.is_writer else "OWN-03")
+    end_handle(world, handle, "close", judge.capabilities, failed=bool(handle.close_error))
+    handle.closed = True
 
 
-def _disturb(handle: Handle) -> None:
+def _disturb(handle: Handle, clause: str) -> None:
     """A handle that does not own was closed or collected: the owner, if there is one, must not notice."""
     handle.session.tag("SVC-11")
     owner = handle.session.owner
     if owner is not None and owner is not handle:
-        owner.disturbed = True
+        owner.disturbed = clause
 
 
 def leave(judge: Judge, call: Call, op: Leave, outcome: Outcome) -> None:
@@ -240,18 +289,26 @@ def leave(judge: Judge, call: Call, op: Leave, outcome: Outcome) -> None:
     handle = judge.world.handles[op.handle]
     if handle.closed:
         return
-    if op.raising:
-        judge.demand_refusal(outcome, {"CLOSE-05": frozenset({"CallerError"})})
+    own_error = frozenset({"CallerError"})
+    if handle.session.opaque or (handle.is_writer and standing(judge.world, handle) is not Standing.OWNER):
+        # The close may fail here, and then its error may come in place of the body's.
+        _end(judge, handle, outcome, raised="" if kind_of(outcome) in own_error else None)
     else:
-        judge.demand_success(outcome, "CLOSE-05", "resolved: leaving the context is close")
-        judge.witness("CLOSE-05")
-    closed(judge, handle)
+        if op.raising:
+            judge.demand_refusal(outcome, {"CLOSE-05": own_error})
+        else:
+            judge.demand_success(outcome, "CLOSE-05", "resolved: leaving the context is close")
+            judge.witness("CLOSE-05")
+        _end(judge, handle, outcome, raised="")
+        judge.exact = True
     handle.left = True
-    judge.exact = True
 
 
 def discard(judge: Judge, call: Call, op: Discard, outcome: Outcome) -> None:
     """OWN-12 for a handle that is collected; it says nothing by itself."""
-    handle = judge.world.handles.pop(op.handle)
-    _disturb(handle)
+    handle: Any = judge.world.handles.pop(op.handle)
+    if handle.owns:
+        # Whether an owner that is collected still owns is not said.
+        handle.session.opaque = True
+    _disturb(handle, "OWN-12")
     judge.exact = True

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.contract import SessionHeader
 from conformance.model.operations import Operation, header_form, operation_from_json
-from conformance.model.values import decode, encode
+from conformance.model.values import decode, encode_seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,9 @@ def _error_from_json(form: dict[str, Any]) -> ErrorView:
 
 
 def _header_value(value: Any) -> Any:
-    return {"header": header_form(value)} if isinstance(value, SessionHeader) else {"odd": repr(value)[:200]}
+    if isinstance(value, SessionHeader):
+        return {"header": header_form(value, encode_seen)}
+    return {"odd": value if isinstance(value, str) else f"{value!r:.200}"}
 
 
 def _header_back(form: dict[str, Any]) -> Any:
@@ -198,10 +200,10 @@ def _value_to_json(value: Value) -> Any:
         case HandleView(id, header, access, inherited):
             return {
                 "handle": {
-                    "id": encode(id),
+                    "id": encode_seen(id),
                     "header": _header_value(header),
-                    "access": encode(access),
-                    "inherited": encode(inherited),
+                    "access": encode_seen(access),
+                    "inherited": encode_seen(inherited),
                 }
             }
         case SnapshotView():
@@ -209,8 +211,8 @@ def _value_to_json(value: Value) -> Any:
                 "snapshot": {
                     "header": _header_value(value.header),
                     "revision": value.revision,
-                    "event_count": encode(value.event_count),
-                    "size_bytes": encode(value.size_bytes),
+                    "event_count": encode_seen(value.event_count),
+                    "size_bytes": encode_seen(value.size_bytes),
                     "artifact_size": value.artifact_size,
                 }
             }
@@ -219,7 +221,7 @@ def _value_to_json(value: Value) -> Any:
         case list():
             if value and isinstance(value[0], SnapshotView | Odd):
                 return {"snapshots": [_value_to_json(item) for item in value]}
-            return {"list": encode(value)}
+            return {"list": encode_seen(value)}
         case None:
             return None
 

@@ -7,6 +7,7 @@ written down. Arguments are held as given, wrong ones included; nothing here che
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -168,7 +169,7 @@ OPERATIONS: dict[str, type[Operation]] = {
 }
 
 
-def header_form(header: SessionHeader) -> dict[str, Any]:
+def header_form(header: SessionHeader, encoder: Callable[[Any], Any] = encode) -> dict[str, Any]:
     """A header as JSON, wrong values included; fields at their default are left out."""
     found = {}
     for each in fields(header):
@@ -178,7 +179,7 @@ def header_form(header: SessionHeader) -> dict[str, Any]:
             if not value:
                 continue
         if value != each.default or type(value) is not type(each.default):
-            found[each.name] = encode(value)
+            found[each.name] = encoder(value)
     return found
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conformance.model import blame
 from conformance.model.batches import header_refusals
 from conformance.model.history import HandleView, Outcome, Raised
 from conformance.model.operations import CloseInstance, Create, FlushInstance, OpenInstance, OpenSession
 from conformance.model.state import Handle, Instance, Session
-from conformance.model.transitions import cover, end_ownership, settle_close, touch
-from conformance.model.views import headers_differ, note_verdict
+from conformance.model.transitions import (
+    Standing,
+    cover,
+    demote,
+    end_handle,
+    hush,
+    standing,
+    touch,
+)
+from conformance.model.views import headers_differ, note_verdict, said_absent
 from conformance.model.words import names_session
 
 if TYPE_CHECKING:
@@ -23,6 +31,11 @@ NOT_FOUND = frozenset({"SessionPersistenceNotFoundError"})
 TAKEN = EXISTS | OWNED
 
 _ORDINARY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def kind_of(outcome: Outcome) -> str:
+    """The kind of error that a call raised, or "" where it resolved."""
+    return outcome.error.kind if isinstance(outcome, Raised) else ""
 
 
 def open_instance(judge: Judge, call: Call, op: OpenInstance, outcome: Outcome) -> None:
@@ -37,7 +50,7 @@ def open_instance(judge: Judge, call: Call, op: OpenInstance, outcome: Outcome) 
 
 def reject_on_closed_service(judge: Judge, outcome: Outcome) -> None:
     """After the service's close every operation rejects, in whatever way, and none hangs (CLOSE-08)."""
-    if not isinstance(outcome, Raised) or outcome.error.kind == "Hung":
+    if kind_of(outcome) in ("", "Hung"):
         judge.fail("CLOSE-08", "rejected: the service is closed")
     judge.witness("CLOSE-08")
 
@@ -47,64 +60,87 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
     world, instance = judge.world, judge.world.instances[op.instance]
     if instance.closed:
         return reject_on_closed_service(judge, outcome)
-    refusals = header_refusals(op.header, op.inherited)
     session_id = op.header.id if isinstance(op.header.id, str) else repr(op.header.id)
     existing, certain = world.visible(op.instance, session_id)
-    if existing is not None and certain:
-        refusals.demand("SVC-02", EXISTS)
-    if refusals.must:
-        judge.demand_refusal(outcome, refusals.must)
-        first = next(iter(refusals.must))
-        if existing is None:
-            instance.failed_claim[session_id] = first
-        else:
-            existing.tag("SVC-02")
-            if first == "SVC-02":
-                note_verdict(judge, instance, session_id, "create", occupied=True)
+    if existing is not None and existing.opaque:
         return None
-    may = set(refusals.may)
-    if existing is not None or world.pending_elsewhere(op.instance, session_id):
+    refusals = header_refusals(op.header, op.inherited)
+    may = refusals.may
+    if existing is not None and (certain or existing.pending):
+        refusals.demand("SVC-02", EXISTS)
+    elsewhere = world.pending_elsewhere(op.instance, session_id)
+    if elsewhere or (existing is not None and not certain and not existing.pending):
         may |= TAKEN
     if not _ORDINARY_ID.fullmatch(session_id):
-        may.add("ValueError")
-    if isinstance(outcome, Raised) and outcome.error.kind in may:
+        may |= {"ValueError"}
+    if refusals.must:
+        return _refused_create(judge, instance, session_id, existing, refusals.must, may, outcome)
+    kind = kind_of(outcome)
+    if kind in may and kind:
+        if elsewhere and kind in TAKEN:
+            judge.witness("SVC-12")
         instance.failed_claim.setdefault(session_id, "OWN-04")
+        if existing is not None and existing.unsure:
+            note_verdict(judge, instance, session_id, "create", occupied=True, free=True)
         return None
-    clauses = _unexpected_refusal(judge, instance, session_id)
-    value = judge.demand_success(outcome, clauses, f"a write handle of the new session {session_id!r:.80}")
+    clause = _create_blame(judge, instance, session_id, kind)
+    value = judge.demand_success(outcome, clause, f"a write handle of the new session {session_id!r:.80}")
     if not isinstance(value, HandleView):
         judge.fail("SVC-01", "a write handle")
     _admit_created(judge, op, instance, session_id, value)
     return None
 
 
-def _unexpected_refusal(judge: Judge, instance: Instance, session_id: str) -> list[str]:
+def _refused_create(
+    judge: Judge,
+    instance: Instance,
+    session_id: str,
+    existing: Session | None,
+    must: dict[str, frozenset[str]],
+    may: frozenset[str],
+    outcome: Outcome,
+) -> None:
+    error = judge.demand_refusal(outcome, must, may=may)
+    first = next((clause for clause, kinds in must.items() if error.kind in kinds), next(iter(must)))
+    if existing is None:
+        instance.failed_claim[session_id] = first
+    else:
+        existing.tag("SVC-02")
+        if first == "SVC-02":
+            note_verdict(judge, instance, session_id, "create", occupied=True)
+
+
+def _create_blame(judge: Judge, instance: Instance, session_id: str, kind: str) -> str:
+    """The clause broken where a ``create`` that must work rejects with this kind of error."""
     world = judge.world
+    if world.pending_elsewhere(instance.number, session_id):
+        return "SVC-12"
     if session_id in instance.failed_claim:
-        return ["OWN-04"]
+        return "OWN-04"
     if session_id in world.never:
-        return ["MAT-03"]
-    if world.refusal_of is not None:
-        return ["SEQ-09"]
-    return ["SVC-01"]
+        return world.never[session_id]
+    if kind in TAKEN:
+        return "SVC-13" if said_absent(judge, instance, session_id) else "SVC-01"
+    return "SEQ-09" if world.refusal_of not in (None, session_id) else "SVC-01"
 
 
 def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str, value: HandleView) -> None:
     world = judge.world
     world.serials += 1
-    session = Session(session_id, world.serials, op.header, op.inherited, op.instance, home=op.instance)
-    handle = Handle(op.handle, op.instance, session, "write")
+    eager = judge.capabilities.materialization == "eager"
+    session = Session(session_id, world.serials, op.header, op.inherited, op.instance, home=op.instance, eager=eager)
+    handle = Handle(op.handle, op.instance, session, "write", opened_at=world.step)
     _check_view(judge, handle, value, "write")
-    if session_id in instance.failed_claim:
-        judge.witness("OWN-04")
-        del instance.failed_claim[session_id]
-    if session_id in world.never:
-        judge.witness("MAT-03")
-        del world.never[session_id]
+    if not world.pending_elsewhere(op.instance, session_id):
+        judge.witness(_create_blame(judge, instance, session_id, "SessionAlreadyExistsError"))
+    instance.failed_claim.pop(session_id, None)
+    world.never.pop(session_id, None)
     note_verdict(judge, instance, session_id, "create", occupied=False)
+    # That the id was free says that nothing another instance wrote under it was stored yet.
+    demote(world, session_id)
     session.owner = handle
     world.handles[op.handle] = handle
-    if judge.capabilities.materialization == "eager":
+    if eager:
         session.pending = False
         world.stored[session_id] = session
     else:
@@ -121,14 +157,14 @@ def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) ->
             f"id={session.id!r:.80} and access={access!r} on the handle",
             f"id={value.id!r:.80} and access={value.access!r}",
         )
-    difference = headers_differ(session.header, value.header)
+    difference = headers_differ(session.header, value.header, exact=judge.capabilities.numbers == "exact")
     if difference:
         judge.fail("SVC-01", "the header given to create", f"header{difference}")
+    given, seen = session.inherited, value.inherited
+    fits = seen == given if given is not None else seen in (None, 0)
+    if not fits or type(seen) not in (int, type(None)):
+        judge.fail("SVC-09", f"inherited_event_count={given!r}", f"inherited_event_count={seen!r}")
     judge.witness("SVC-01", "SVC-09")
-    given = session.inherited
-    fits = value.inherited == given if given is not None else value.inherited in (None, 0)
-    if not fits or isinstance(value.inherited, bool):
-        judge.fail("SVC-09", f"inherited_event_count={given!r}", f"inherited_event_count={value.inherited!r}")
 
 
 def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) -> None:
@@ -136,109 +172,117 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
     world, instance = judge.world, judge.world.instances[op.instance]
     if instance.closed:
         return reject_on_closed_service(judge, outcome)
-    session_id = op.session
-    session, certain = world.visible(op.instance, session_id)
+    session, certain = world.visible(op.instance, op.session)
     if session is None:
-        kinds = NOT_FOUND
-        if op.access == "write" and world.pending_elsewhere(op.instance, session_id):
-            kinds |= OWNED
-        clause = blame.absent(world, instance, session_id, "SVC-04")
-        judge.demand_refusal(outcome, {clause: kinds})
-        note_verdict(judge, instance, session_id, f"open {op.access}", occupied=False)
-        if op.access == "write":
-            instance.failed_claim.setdefault(session_id, "OWN-04")
-        return None
-    if _refused_as_owned(judge, op, session, outcome):
-        return None
-    if not certain and isinstance(outcome, Raised) and outcome.error.kind in NOT_FOUND:
-        note_verdict(judge, instance, session_id, f"open {op.access}", occupied=False)
+        return _open_absent(judge, op, instance, outcome)
+    if session.opaque or _refused_as_owned(judge, op, instance, session, outcome):
         return None
     if session.pending and not certain:
-        # Pending here and stored by another instance: which of the two a read shows is not said (SVC-12).
-        if not isinstance(outcome, Raised):
-            world.handles[op.handle] = Handle(op.handle, op.instance, session, op.access)
+        # Pending here and written by another instance: which of the two a handle shows is not said (SVC-12).
         return None
-    clause = _must_open(judge, op, instance, session, outcome)
-    value = judge.demand_success(outcome, clause, f"a {op.access} handle of session {session_id!r:.80}")
+    kind = kind_of(outcome)
+    if not certain and kind in NOT_FOUND:
+        note_verdict(judge, instance, op.session, f"open {op.access}", occupied=False, free=session.unsure)
+        return None
+    clause = _open_blame(judge, op, instance, session, kind)
+    value = judge.demand_success(outcome, clause, f"a {op.access} handle of session {op.session!r:.80}")
     if not isinstance(value, HandleView):
         judge.fail("SVC-01", f"a {op.access} handle")
-    judge.witness(clause)
+    if certain:
+        judge.witness(_open_blame(judge, op, instance, session, "SessionPersistenceNotFoundError"))
+    if (op.access == "read" and session.owner is not None) or (op.access == "write" and not world.writers(session)):
+        judge.witness(_open_blame(judge, op, instance, session, "SessionAlreadyOwnedError"))
     _admit_opened(judge, op, instance, session, value)
     return None
 
 
-def _refused_as_owned(judge: Judge, op: OpenSession, session: Session, outcome: Outcome) -> bool:
-    """Whether the open was a write open that another owner keeps out, as it must or may be."""
-    owner = session.owner
-    if op.access == "read" or owner is None:
+def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Outcome) -> None:
+    """SVC-04; a handle that comes back all the same is told by the clause about why the id is absent."""
+    elsewhere = judge.world.pending_elsewhere(op.instance, op.session)
+    kinds = NOT_FOUND | OWNED if op.access == "write" and elsewhere else NOT_FOUND
+    special = blame.absent(judge.world, instance, op.session, "SVC-04")
+    kind = kind_of(outcome)
+    leaked = kind in TAKEN and op.session in instance.failed_claim
+    error = judge.demand_refusal(outcome, {special if leaked or not kind else "SVC-04": kinds})
+    if special != "SVC-04":
+        judge.witness(special)
+    if error.kind in NOT_FOUND:
+        note_verdict(judge, instance, op.session, f"open {op.access}", occupied=False)
+    if op.access == "write":
+        instance.failed_claim.setdefault(op.session, "OWN-04")
+
+
+def _refused_as_owned(judge: Judge, op: OpenSession, instance: Instance, session: Session, outcome: Outcome) -> bool:
+    """Whether the open was a write open that another writer keeps out, as it must or may be."""
+    writers = judge.world.writers(session) if op.access == "write" else []
+    if not writers:
         return False
-    same_instance = owner.instance == op.instance
-    if same_instance or judge.capabilities.cross_process_ownership:
-        clause = ("OWN-12" if owner.disturbed else "OWN-01") if same_instance else "OWN-09"
-        judge.demand_refusal(outcome, {clause: OWNED})
-        session.tag("SVC-11")
-        return True
-    return isinstance(outcome, Raised) and outcome.error.kind in OWNED
+    kind = kind_of(outcome)
+    here = next((each for each in writers if each.instance == op.instance), None)
+    if here is not None and here.owns and not here.lost:
+        judge.demand_refusal(outcome, {here.disturbed or "OWN-01": OWNED})
+    elif here is None and judge.capabilities.cross_process_ownership:
+        judge.demand_refusal(outcome, {"OWN-09": OWNED})
+    elif kind not in OWNED:
+        return False
+    instance.failed_claim.setdefault(session.id, "OWN-04")
+    session.tag("SVC-11")
+    return True
 
 
-def _must_open(judge: Judge, op: OpenSession, instance: Instance, session: Session, outcome: Outcome) -> str:
-    kind = outcome.error.kind if isinstance(outcome, Raised) else ""
+def _open_blame(judge: Judge, op: OpenSession, instance: Instance, session: Session, kind: str) -> str:
+    """The clause broken where an ``open`` that must work rejects with this kind of error."""
     if op.access == "write" and kind in OWNED:
-        return "OWN-04" if session.id in instance.failed_claim else "OWN-02"
+        if session.id in instance.failed_claim:
+            return "OWN-04"
+        return "OWN-03" if session.read_unowned else "OWN-02"
     if op.access == "read" and session.owner is not None and kind not in NOT_FOUND:
         return "OWN-03"
-    if op.access == "write" and not kind:
-        return "OWN-02"
-    return blame.present(instance, session, "FRESH-01")
+    return blame.present(judge, instance, session, "FRESH-01")
 
 
 def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Session, value: HandleView) -> None:
     world = judge.world
-    handle = Handle(op.handle, op.instance, session, op.access, reopened=True, left_at=len(session.log))
+    handle = Handle(
+        op.handle, op.instance, session, op.access, reopened=True, left_at=len(session.log), opened_at=world.step
+    )
     _check_view(judge, handle, value, op.access)
-    note_verdict(judge, instance, session.id, f"open {op.access}", occupied=True)
+    note_verdict(judge, instance, session.id, f"open {op.access}", occupied=True, free=session.unsure)
     if session.unsure:
         session.unsure, session.durable = False, True
-    if session.id in instance.failed_claim:
-        judge.witness("OWN-04")
-        del instance.failed_claim[session.id]
-    world.handles[op.handle] = handle
-    session.tag("SVC-11")
+    session.show(op.instance, 0)
     if op.access == "read":
-        session.shown.setdefault(op.instance, 0)
+        session.read_unowned = session.read_unowned or session.owner is None
     else:
+        instance.failed_claim.pop(session.id, None)
+        session.read_unowned = False
+        if session.covered < len(session.log) and world.writers(session):
+            # Another writer's events that no barrier covered: what this one continues at is not said.
+            session.opaque = True
         session.owner = handle
         if len(session.log) == session.covered:
             session.home = op.instance
-    book = instance.revisions.get(session.id)
-    if book is not None:
-        book.quiet.append("REV-03")
+    world.handles[op.handle] = handle
+    session.tag("SVC-11")
+    hush(world, session, "REV-03")
     judge.exact = True
 
 
-def _losers(judge: Judge, instance: int) -> list[Handle]:
-    """The active write handles of this instance whose id another instance stored first (SVC-12)."""
+def _active_writers(judge: Judge, instance: int) -> list[tuple[Handle, Standing]]:
     return [
-        handle
+        (handle, standing(judge.world, handle))
         for handle in judge.world.handles.values()
-        if handle.instance == instance and handle.is_writer and not handle.closed and _lost_race(judge, handle)
+        if handle.instance == instance and handle.is_writer and not handle.closed
     ]
 
 
-def _lost_race(judge: Judge, handle: Handle) -> bool:
-    return handle.session.pending and handle.session.id in judge.world.stored
-
-
-def _demand_group(judge: Judge, outcome: Outcome, losers: list[Handle], clause: str, failing: str) -> None:
-    """A sweep resolves, or rejects with one group that names each session that could not be served."""
-    if not losers:
-        judge.demand_success(outcome, clause, "resolved: no handle has a reason to fail")
-        return
-    names = [handle.session.id for handle in losers]
-    wanted = f"one ExceptionGroup with a member that names each of {names!r:.200}"
+def _demand_group(judge: Judge, outcome: Outcome, writers: list[tuple[Handle, Standing]], failing: str) -> Any:
+    """A sweep rejects with one group that names each session that could not be served, and no other way."""
+    must = [handle.session.id for handle, found in writers if found is Standing.BEATEN and not handle.lost]
+    wanted = f"one ExceptionGroup with a member that names each of {must!r:.200}"
     if not isinstance(outcome, Raised) or outcome.error.kind != "ExceptionGroup":
         judge.fail(failing, wanted)
-    for name in names:
+    for name in must:
         if not any(names_session(member, name) for member in outcome.error.members):
             judge.fail(failing, wanted, note=f"no member names {name!r:.80}")
     judge.witness(failing)
@@ -249,17 +293,27 @@ def flush_instance(judge: Judge, call: Call, op: FlushInstance, outcome: Outcome
     world = judge.world
     if world.instances[op.instance].closed:
         return reject_on_closed_service(judge, outcome)
-    losers = _losers(judge, op.instance)
-    _demand_group(judge, outcome, losers, "FLUSH-01", "FLUSH-02")
-    kind = "failing service flush" if losers else "service flush"
+    writers = _active_writers(judge, op.instance)
+    if any(found is Standing.BEATEN and not handle.lost for handle, found in writers):
+        _demand_group(judge, outcome, writers, "FLUSH-02")
+    elif not isinstance(outcome, Raised) or all(found is Standing.OWNER for _, found in writers):
+        judge.demand_success(outcome, "FLUSH-01", "resolved: no handle has a reason to fail")
+    else:
+        # A handle that lost its session, or may have, is named or passed over.
+        _demand_group(judge, outcome, writers, "FLUSH-02")
+    failed = isinstance(outcome, Raised)
+    for handle, found in writers:
+        if found is Standing.OWNER or (found is Standing.CONTESTED and not failed):
+            cover(world, handle, "failing service flush" if failed else "service flush")
+            if not failed:
+                judge.witness("FLUSH-01")
+        elif found is Standing.CONTESTED:
+            handle.session.opaque = True
+        elif found is Standing.BEATEN:
+            handle.lost = True
     for handle in world.handles.values():
-        if handle.instance != op.instance or handle.closed:
-            continue
-        if not handle.is_writer:
+        if handle.instance == op.instance and not handle.closed and not handle.is_writer:
             handle.swept = True
-        elif handle not in losers and handle.owns:
-            cover(world, handle, kind)
-            judge.witness("FLUSH-01")
     judge.exact = True
     return None
 
@@ -271,15 +325,17 @@ def close_instance(judge: Judge, call: Call, op: CloseInstance, outcome: Outcome
         judge.demand_success(outcome, "CLOSE-08", "resolved: closing again is nothing")
         judge.witness("CLOSE-08")
         return
-    losers = _losers(judge, op.instance)
-    if not (losers and not isinstance(outcome, Raised)):
-        # A handle that lost its race and has nothing to write may close in peace.
-        _demand_group(judge, outcome, losers, "CLOSE-07", "CLOSE-07")
-    for handle in list(world.handles.values()):
-        if handle.instance == op.instance and not handle.closed:
-            handle.closed = handle.closed_by_service = True
-            if handle.owns:
-                settle_close(world, handle, "service close", judge.capabilities)
-            end_ownership(handle)
+    writers = _active_writers(judge, op.instance)
+    failed = isinstance(outcome, Raised)
+    if not failed or all(found is Standing.OWNER for _, found in writers):
+        judge.demand_success(outcome, "CLOSE-07", "resolved: every handle is drained and closed")
+    elif kind_of(outcome) != "ExceptionGroup":
+        # A handle that lost its session may fail or, with nothing left to write, close in peace.
+        judge.fail("CLOSE-07", "resolved, or one ExceptionGroup with a member for each handle that failed")
+    for handle, found in writers:
+        handle.lost = handle.lost or found is not Standing.OWNER
+    for handle in [each for each in world.handles.values() if each.instance == op.instance and not each.closed]:
+        end_handle(world, handle, "service close", judge.capabilities, failed=failed)
+        handle.closed = handle.closed_by_service = True
     instance.closed = True
-    judge.exact = not losers
+    judge.exact = not failed

@@ -22,20 +22,25 @@ class Session:
         creator: the instance that created it.
         pending: only its creator can see it.
         durable: a barrier covered its existence.
+        eager: its backend shows it to every instance from its creation on.
         unsure: it may or may not exist (an eager backend's empty session after its close).
         home: the instance whose appends may be uncovered; the others see a prefix of them.
-        owner: the active write handle, or None.
-        shown: instance -> how many events it has been shown.
+        owner: the active write handle, or None; where nobody keeps two instances apart, the latest of several.
+        shown: instance -> how many events it has been shown; an instance that is in it has seen the session.
         verified: how many events any instance has read back exactly.
         stir: counts what may change a revision without changing the log.
-        tags: clauses that forbid what was done since the log was last read back, oldest first.
-        scribbled: seqs of events whose batch the caller overwrote after the call.
+        tags: clauses that forbid what was done since the log was last read back whole, oldest first.
+        refused, refused_by: the events of the latest refused batch, and the clause that refused it.
+        scribbled: seqs of events whose batch the caller overwrote after the call (SEQ-06).
+        handed: instance -> how many events stood in results of its reads that the caller overwrote (SEQ-07).
         barrier_kind, barrier_at: how and at which step of the model the latest barrier was made.
+        grown_at: the step of the latest append.
         closed_at: the step of the latest close of an owner.
-        refused: the events of the latest refused batch.
+        read_unowned: a read open came since the latest owner, so that ownership taken now is its doing (OWN-03).
         counted: instance -> the event count it last gave.
         erased: it never was: closed before anything made it visible to others (MAT-03).
-        opaque: it holds what reads must refuse, so that its log cannot be judged (FMT-02, ``unknown_types="store"``).
+        opaque: what it holds cannot be told any more, so that nothing about it is judged: it holds what reads must
+            refuse (FMT-02, ``unknown_types="store"``), two instances wrote it side by side, or its owner was collected.
     """
 
     id: str
@@ -45,6 +50,7 @@ class Session:
     creator: int
     pending: bool = True
     durable: bool = False
+    eager: bool = False
     unsure: bool = False
     home: int | None = None
     log: list[dict[str, Any]] = field(default_factory=list)
@@ -54,14 +60,23 @@ class Session:
     verified: int = 0
     stir: int = 0
     tags: list[str] = field(default_factory=list)
-    scribbled: set[int] = field(default_factory=set)
     refused: list[dict[str, Any]] = field(default_factory=list)
+    refused_by: str = ""
+    scribbled: set[int] = field(default_factory=set)
+    handed: dict[int, int] = field(default_factory=dict)
     barrier_kind: str = "flush"
     barrier_at: int = 0
+    grown_at: int = 0
     closed_at: int | None = None
+    read_unowned: bool = False
     counted: dict[int, int] = field(default_factory=dict)
     erased: bool = False
     opaque: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether it certainly is stored: a barrier covered it, or an instance other than its writer's saw it."""
+        return self.durable or self.eager or any(instance != self.home for instance in self.shown)
 
     def floor(self, instance: int) -> int:
         """How many events a call of this instance must see."""
@@ -69,10 +84,15 @@ class Session:
             return len(self.log)
         return max(self.covered, self.shown.get(instance, 0))
 
+    def show(self, instance: int, upto: int) -> None:
+        """An instance has been shown the session with that many events."""
+        self.shown[instance] = max(self.shown.get(instance, 0), upto)
+
     def tag(self, clause: str) -> None:
         """Remember that an operation this clause is about was aimed at the session."""
-        if clause not in self.tags:
-            self.tags.append(clause)
+        if clause in self.tags:
+            self.tags.remove(clause)
+        self.tags.append(clause)
 
 
 @dataclass(slots=True, eq=False)
@@ -82,10 +102,9 @@ class Instance:
     Attributes:
         opened_at: the model's step when it was opened, to tell "opened earlier" from "opened later".
         closed: the service's ``close`` was called.
-        failed_claim: ids on which a create or write open of this instance failed (OWN-04).
+        failed_claim: ids on which a create or write open of this instance failed -> the clause about it (OWN-04).
         revisions: per id, what the tokens this instance gave stand for.
         verdicts: per id, the last verdict on its existence (change count, who gave it, occupied), for SVC-13.
-        scribbled_result: a caller overwrote what a read of this instance returned (SEQ-07).
     """
 
     number: int
@@ -94,7 +113,6 @@ class Instance:
     failed_claim: dict[str, str] = field(default_factory=dict)
     revisions: dict[str, RevisionBook] = field(default_factory=dict)
     verdicts: dict[str, tuple[int, str, bool]] = field(default_factory=dict)
-    scribbled_result: bool = False
 
 
 @dataclass(slots=True)
@@ -102,13 +120,13 @@ class RevisionBook:
     """The tokens one instance gave for one id.
 
     Attributes:
-        meaning: token -> (session serial, log length) it was given for, where that was exact.
-        last: (token, serial, length, stir) of the latest observation, or None.
+        meaning: token -> (session, log length) it was given for, where that was exact.
+        last: (token, session, length, stir) of the latest observation, or None.
         quiet: clauses that forbid a change of the token, by what was done since.
     """
 
-    meaning: dict[int, tuple[int, int]] = field(default_factory=dict)
-    last: tuple[int, int, int, int] | None = None
+    meaning: dict[int, tuple[Session, int]] = field(default_factory=dict)
+    last: tuple[int, Session, int, int] | None = None
     quiet: list[str] = field(default_factory=list)
 
 
@@ -117,15 +135,17 @@ class Handle:
     """One handle, as its program numbered it.
 
     Attributes:
+        opened_at: the model's step when it was opened.
+        close_error: kind of the error that its first close raised, or "".
         shown: how many events its own reads have shown (READ-03).
         wrote: it has a resolved append.
         dirty: something of it is not yet covered by a barrier.
-        lost: it lost its session to another instance (SVC-12) or its log moved on (OWN-14).
+        lost: it lost its session to another instance (SVC-12) or its log moved on (OWN-14), and was told so.
         left_at: next seq as this handle left it.
         after_refusal: its last append was refused (SEQ-09).
         rounds: resolved appends and flushes (OWN-11).
         reopened: it is not the first owner of its session (OWN-02).
-        disturbed: a handle that is not the owner was closed or collected while this one owned (OWN-12).
+        disturbed: the clause about a handle without ownership that was closed or collected while this one owned.
         swept: a service flush came by since it was last used (FLUSH-04).
         left: it was closed by leaving its context (CLOSE-05).
     """
@@ -134,9 +154,10 @@ class Handle:
     instance: int
     session: Session
     access: str
+    opened_at: int = 0
     closed: bool = False
     closed_by_service: bool = False
-    close_raised: bool = False
+    close_error: str = ""
     shown: int = 0
     wrote: bool = False
     dirty: bool = False
@@ -145,7 +166,7 @@ class Handle:
     after_refusal: bool = False
     rounds: int = 0
     reopened: bool = False
-    disturbed: bool = False
+    disturbed: str = ""
     swept: bool = False
     left: bool = False
 
@@ -167,7 +188,7 @@ class World:
     Attributes:
         stored: id -> the session that instances other than its creator may see.
         pending: (instance, id) -> a session only that instance can see.
-        never: ids with an incarnation that never was, and the instance that closed it (MAT-03).
+        never: ids with an incarnation that never was -> the clause that a trace of it breaks (MAT-03, SEQ-03).
         step: counts invocations.
         changes: id -> how often its existence may have changed, for SVC-13.
         refusal_of: id of the session whose append was refused last, until another session wrote (SEQ-09).
@@ -177,7 +198,7 @@ class World:
     pending: dict[tuple[int, str], Session] = field(default_factory=dict)
     instances: dict[int, Instance] = field(default_factory=dict)
     handles: dict[int, Handle] = field(default_factory=dict)
-    never: dict[str, int] = field(default_factory=dict)
+    never: dict[str, str] = field(default_factory=dict)
     step: int = 0
     serials: int = 0
     changes: dict[str, int] = field(default_factory=dict)
@@ -188,13 +209,23 @@ class World:
         session = self.pending.get((instance, session_id))
         if session is not None:
             # Stored by another instance meanwhile: which of the two this one shows is not said (SVC-12).
-            return session, session_id not in self.stored
+            return session, session_id not in self.stored and not session.opaque
         session = self.stored.get(session_id)
         if session is None:
             return None, True
-        certain = not session.unsure and (session.durable or session.home == instance or instance in session.shown)
-        return session, certain
+        known = session.durable or session.eager or session.home == instance or instance in session.shown
+        return session, known and not session.unsure and not session.opaque
 
     def pending_elsewhere(self, instance: int, session_id: str) -> bool:
         """Whether another instance holds the id pending."""
         return any(other != instance and found == session_id for other, found in self.pending)
+
+    def rival(self, session: Session) -> Session | None:
+        """The session that another instance stored under the id this one is still pending under, or None (SVC-12)."""
+        return self.stored.get(session.id) if session.pending else None
+
+    def writers(self, session: Session) -> list[Handle]:
+        """The write handles on the session that are not closed: more than one only where nobody keeps them apart."""
+        return [
+            each for each in self.handles.values() if each.session is session and each.is_writer and not each.closed
+        ]

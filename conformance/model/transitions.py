@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from conformance.contract import Capabilities
 from conformance.model.state import Handle, Session, World
+
+
+class Standing(Enum):
+    """What a write handle that is not closed may still do.
+
+    ``OWNER``: everything. ``BEATEN``: nothing, another instance stored the id first (SVC-12). ``CONTESTED``: perhaps
+    nothing, another instance wrote under the id but nothing says that it is stored. ``DISPLACED``: it was told that it
+    lost, or another instance opened the session for writing beside it; little is promised to it.
+    """
+
+    OWNER, BEATEN, CONTESTED, DISPLACED = range(4)
+
+
+def standing(world: World, handle: Handle) -> Standing:
+    """The standing of a write handle."""
+    rival = world.rival(handle.session)
+    if rival is not None and rival is not handle.session:
+        return Standing.BEATEN if rival.settled else Standing.CONTESTED
+    if handle.lost or not handle.owns or handle.session.opaque:
+        return Standing.DISPLACED
+    return Standing.OWNER
 
 
 def touch(world: World, session: Session) -> None:
@@ -11,9 +34,18 @@ def touch(world: World, session: Session) -> None:
     world.changes[session.id] = world.changes.get(session.id, 0) + 1
 
 
+def demote(world: World, session_id: str) -> None:
+    """What was written under the id turned out not to be stored: it is pending again, in the instance that wrote it."""
+    session = world.stored.pop(session_id, None)
+    if session is not None and not session.unsure:
+        session.pending = True
+        world.pending[session.creator, session_id] = session
+
+
 def materialise(world: World, session: Session) -> None:
     """The session is stored: other instances may see it from now on."""
     if session.pending:
+        demote(world, session.id)
         session.pending = False
         world.pending.pop((session.creator, session.id), None)
         world.stored[session.id] = session
@@ -31,17 +63,41 @@ def cover(world: World, handle: Handle, kind: str) -> None:
     handle.dirty = False
 
 
+def hush(world: World, session: Session, clause: str) -> None:
+    """Something was done to the session that must change its revision in no instance."""
+    for instance in world.instances.values():
+        book = instance.revisions.get(session.id)
+        if book is not None:
+            book.quiet.append(clause)
+
+
 def end_ownership(handle: Handle) -> None:
     """The handle owns nothing from now on."""
     if handle.owns:
         handle.session.owner = None
 
 
-def settle_close(world: World, handle: Handle, kind: str, capabilities: Capabilities) -> None:
+def end_handle(world: World, handle: Handle, kind: str, capabilities: Capabilities, *, failed: bool) -> None:
+    """The first close of a handle ended, by itself or with its service; ``failed`` where it raised."""
+    session = handle.session
+    found = standing(world, handle) if handle.is_writer else Standing.DISPLACED
+    if found is Standing.OWNER:
+        _settle_close(world, handle, kind, capabilities)
+    elif found is Standing.BEATEN or (found is Standing.CONTESTED and not session.log):
+        _erase(world, session)
+    elif found is Standing.CONTESTED:
+        # Perhaps it stored its events after all and beat the other instance.
+        session.opaque = world.stored[session.id].opaque = True
+    elif handle.is_writer and handle.dirty and not failed and handle.left_at == len(session.log):
+        cover(world, handle, kind)
+    end_ownership(handle)
+
+
+def _settle_close(world: World, handle: Handle, kind: str, capabilities: Capabilities) -> None:
     """The first close of an owner resolved: a barrier, unless the session never was (MAT-03)."""
     session = handle.session
     if session.log or session.durable:
-        if handle.dirty:
+        if handle.dirty or session.covered < len(session.log):
             cover(world, handle, kind)
         if kind == "close":
             session.closed_at = world.step
@@ -49,7 +105,12 @@ def settle_close(world: World, handle: Handle, kind: str, capabilities: Capabili
         session.unsure = True
         touch(world, session)
     else:
-        session.erased = True
-        world.pending.pop((session.creator, session.id), None)
-        world.never[session.id] = handle.instance
-        touch(world, session)
+        _erase(world, session)
+        world.never[session.id] = "SEQ-03" if "SEQ-03" in session.tags else "MAT-03"
+
+
+def _erase(world: World, session: Session) -> None:
+    """The session never was."""
+    session.erased = True
+    world.pending.pop((session.creator, session.id), None)
+    touch(world, session)

@@ -63,6 +63,7 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
     "object": lambda _: SampleObject(),
     "function": lambda _: sample_function,
     "cycle": lambda _: make_cycle(),
+    "seen": str,
 }
 
 
@@ -87,6 +88,19 @@ def encode(value: Any) -> Any:
             return {TAG: "pairs", "of": [[encode(k), encode(v)] for k, v in value.items()]}
         return {key: encode(item) for key, item in value.items()}
     return {TAG: _tag_of(value), "of": _content_of(value)}
+
+
+def encode_seen(value: Any) -> Any:
+    """The JSON form of what a backend returned, which may be anything: where there is no form, the text of its repr."""
+    kind = type(value)
+    if kind is list:
+        return [encode_seen(item) for item in value]
+    if kind is dict and all(type(key) is str for key in value) and TAG not in value:
+        return {key: encode_seen(item) for key, item in value.items()}
+    try:
+        return encode(value)
+    except (TypeError, RecursionError):
+        return {TAG: "seen", "of": f"{value!r:.200}"}
 
 
 def _tag_of(value: Any) -> str:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.model import blame
 from conformance.model.batches import BAD_ARGUMENT, range_is_bad
-from conformance.model.handle_rules import refused_as_closed
+from conformance.model.handle_rules import CLOSED, refused_as_closed
 from conformance.model.history import Outcome, SnapshotView
 from conformance.model.operations import ListSessions, Read, Stat
-from conformance.model.service_rules import reject_on_closed_service
+from conformance.model.service_rules import kind_of, reject_on_closed_service
 from conformance.model.state import Handle, Instance, Session
+from conformance.model.transitions import hush
 from conformance.model.values import same
 from conformance.model.views import check_snapshot, note_verdict
 from conformance.model.words import first_difference, log_text, snapshot_id
@@ -26,7 +27,11 @@ def take_floors(judge: Judge, call: Call) -> None:
         handle = world.handles.get(op.handle)
         if handle is not None:
             call.floors[handle.session.serial] = max(handle.session.floor(handle.instance), handle.shown)
-    elif isinstance(op, Stat | ListSessions):
+    elif isinstance(op, Stat):
+        session, _ = world.visible(op.instance, op.session)
+        if session is not None:
+            call.floors[session.serial] = session.floor(op.instance)
+    elif isinstance(op, ListSessions):
         for session in (*world.stored.values(), *world.pending.values()):
             call.floors[session.serial] = session.floor(op.instance)
 
@@ -39,30 +44,39 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
     session, certain = world.visible(op.instance, op.session)
     if session is None:
         clause = blame.absent(world, instance, op.session, "SVC-05")
-        value = judge.demand_success(outcome, clause, "None: no such session is visible here")
-        if value is not None:
-            judge.fail(clause, "None: no such session is visible here")
+        wanted = "None: no such session is visible here"
+        if judge.demand_success(outcome, "SVC-05", wanted) is not None:
+            judge.fail(clause, wanted)
         judge.witness(clause)
         note_verdict(judge, instance, op.session, "stat", occupied=False)
         judge.exact = True
         return None
-    if session.pending and not certain:
+    if session.opaque or (session.pending and not certain):
         return None
-    clause = blame.present(instance, session, "FRESH-02")
+    clause = blame.present(judge, instance, session, "FRESH-02")
     value = judge.demand_success(outcome, clause, f"a snapshot of {session.id!r:.80}")
-    note_verdict(judge, instance, session.id, "stat", occupied=value is not None)
     if value is None:
-        if not certain:
-            return None
-        judge.fail(clause, f"a snapshot of {session.id!r:.80}")
+        if certain:
+            judge.fail(clause, f"a snapshot of {session.id!r:.80}")
+        note_verdict(judge, instance, session.id, "stat", occupied=False, free=session.unsure)
+        return None
     if not isinstance(value, SnapshotView):
         judge.fail("SVC-05", f"a snapshot of {session.id!r:.80}")
-    judge.witness(clause)
-    check_snapshot(judge, instance, session, value, call.floors[session.serial], "SVC-01")
+    if certain:
+        judge.witness(clause)
+    _admit_snapshot(judge, call, instance, session, value, "stat", "SVC-01")
     session.tag("SVC-05")
+    judge.exact = certain
+    return None
+
+
+def _admit_snapshot(
+    judge: Judge, call: Call, instance: Instance, session: Session, view: SnapshotView, source: str, header_clause: str
+) -> None:
+    note_verdict(judge, instance, session.id, source, occupied=True, free=session.unsure)
+    check_snapshot(judge, instance, session, view, call.floors[session.serial], header_clause)
     if session.unsure:
         session.unsure, session.durable = False, True
-    return None
 
 
 def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) -> None:
@@ -79,41 +93,47 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
         if session_id in found:
             judge.fail("SVC-06", "no session twice", f"{session_id!r:.80} twice")
         found[session_id] = view
-    candidates = {session_id for _, session_id in world.pending} | world.stored.keys()
-    for session_id in candidates:
+    judge.exact = True
+    for session_id in dict.fromkeys([*(each for _, each in world.pending), *world.stored]):
         session, certain = world.visible(op.instance, session_id)
-        if session is not None and not (session.pending and not certain):
-            _check_listed(judge, call, instance, session, found.pop(session_id, None), certain=certain)
-        elif session is not None:
-            found.pop(session_id, None)
+        if session is None:
+            continue
+        view_or_none = found.pop(session_id, None)
+        judge.exact = judge.exact and certain
+        if not session.opaque and (certain or not session.pending):
+            _check_listed(judge, call, instance, session, view_or_none, certain=certain)
     for session_id in found:
         clause = blame.absent(world, instance, session_id, "SVC-06")
         judge.fail(clause, f"no snapshot of {session_id!r:.80}: no such session is visible here")
-    for session_id in world.never.keys() | instance.failed_claim.keys() | {found for _, found in world.pending}:
-        if world.visible(op.instance, session_id)[0] is None:
-            judge.witness(blame.absent(world, instance, session_id, "SVC-06"))
+    _witness_unlisted(judge, instance)
     judge.witness("SVC-06")
     return None
+
+
+def _witness_unlisted(judge: Judge, instance: Instance) -> None:
+    """Count the clauses for which an id had to be missing from the list."""
+    world = judge.world
+    for session_id in world.never.keys() | instance.failed_claim.keys() | {each for _, each in world.pending}:
+        if world.visible(instance.number, session_id)[0] is None:
+            judge.witness(blame.absent(world, instance, session_id, "SVC-06"))
 
 
 def _check_listed(
     judge: Judge, call: Call, instance: Instance, session: Session, view: SnapshotView | None, *, certain: bool
 ) -> None:
+    # Where stat showed the session as it is now, the listing is what differs.
+    book = instance.revisions.get(session.id)
+    seen = book is not None and book.last is not None and book.last[1] is session and book.last[3] == session.stir
+    clause = "SVC-06" if seen else blame.present(judge, instance, session, "FRESH-02")
     if view is None:
-        if not certain:
-            note_verdict(judge, instance, session.id, "list", occupied=False)
-            return
-        # Where stat showed the session as it is now, the listing is what differs.
-        book = instance.revisions.get(session.id)
-        seen = book is not None and book.last is not None and book.last[3] == session.stir
-        clause = "SVC-06" if seen else blame.present(instance, session, "FRESH-02")
-        judge.fail(clause, f"a snapshot of {session.id!r:.80} among the others", "it is missing")
-    judge.witness(blame.present(instance, session, "FRESH-02"))
-    note_verdict(judge, instance, session.id, "list", occupied=True)
-    check_snapshot(judge, instance, session, view, call.floors[session.serial], "SVC-06")
+        if certain:
+            judge.fail(clause, f"a snapshot of {session.id!r:.80} among the others", "it is missing")
+        note_verdict(judge, instance, session.id, "list", occupied=False, free=session.unsure)
+        return
+    if certain:
+        judge.witness(clause)
+    _admit_snapshot(judge, call, instance, session, view, "list", "SVC-06")
     session.tag("SVC-11")
-    if session.unsure:
-        session.unsure, session.durable = False, True
 
 
 def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
@@ -121,6 +141,8 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     handle = judge.world.handles[op.handle]
     session = handle.session
     bad = range_is_bad(op.offset, op.length)
+    if handle.closed and bad and kind_of(outcome) not in CLOSED:
+        judge.demand_refusal(outcome, {"READ-02": CLOSED}, closed=True)
     if refused_as_closed(judge, handle, outcome):
         if bad:
             judge.witness("READ-02")
@@ -129,115 +151,83 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
         judge.demand_refusal(outcome, {"READ-02": BAD_ARGUMENT})
         session.tag("SVC-11")
         return
-    if session.erased or session.opaque or (session.pending and session.id in judge.world.stored):
+    if session.erased or session.opaque or judge.world.rival(session) is not None:
         return
     floor = call.floors[session.serial]
-    clause = "FLUSH-04" if handle.swept else _unread(judge, handle)
     end = len(session.log) if op.length is None else op.offset + op.length
     wanted = f"{log_text(session.log[op.offset : end])} (of a log of {len(session.log)})"
-    value = judge.demand_success(outcome, clause, wanted)
+    value = judge.demand_success(outcome, _raising(judge, handle), wanted)
     if not isinstance(value, list):
         judge.fail("READ-01", wanted)
     if op.length is not None and len(value) > op.length:
-        judge.fail("READ-01", f"at most {op.length} events")
-    _compare(judge, handle, op, value, wanted)
+        judge.fail("READ-01", f"at most {op.length} events", f"returned {log_text(value)}")
+    _compare(handle, op, value, wanted, judge)
     least = max(0, min(floor, end) - op.offset)
     if len(value) < least:
-        _too_short(judge, handle, op.offset + len(value), wanted)
-    _admit_read(judge, handle, op, value, floor)
+        upto = op.offset + len(value)
+        clause = blame.missing(judge, handle, upto, bounded=_bounded(op))
+        judge.fail(clause, wanted, note=f"the log seems to end before seq {upto}")
+    _witness_read(judge, handle, op, len(value), floor)
+    _admit_read(judge, handle, op, len(value), floor)
 
 
-def _unread(judge: Judge, handle: Handle) -> str:
-    """The clause broken where events that no one read back yet cannot be read."""
-    session = handle.session
-    if handle.is_writer and handle.wrote:
-        return "READ-04"
-    if session.pending or not session.log:
-        return "MAT-01"
-    if session.home == handle.instance:
-        return "FRESH-01"
-    return blame.barrier(judge.world.instances[handle.instance], session)
+def _bounded(op: Read) -> bool:
+    return op.offset != 0 or op.length is not None
 
 
-def _too_short(judge: Judge, handle: Handle, upto: int, wanted: str) -> None:
-    session = handle.session
-    clause = blame.gone(handle, upto) if upto < session.verified else _unread(judge, handle)
-    judge.fail(clause, wanted, note=f"the log seems to end before seq {upto}")
+def _raising(judge: Judge, handle: Handle) -> str:
+    """The clause broken where a read that must answer raises."""
+    return "FLUSH-04" if handle.swept else blame.stale(judge, handle)
 
 
-def _compare(judge: Judge, handle: Handle, op: Read, value: list[Any], wanted: str) -> None:
-    session = handle.session
+def _compare(handle: Handle, op: Read, value: list[Any], wanted: str, judge: Judge) -> None:
+    """Every event that is there must be the one that was appended at its seq."""
+    log = handle.session.log
     exact = judge.capabilities.numbers == "exact"
-    expected = session.log[op.offset : op.offset + len(value)]
+    expected = log[op.offset : op.offset + len(value)]
     if same(expected, value, exact=exact):
         return
-    for place, event in enumerate(value):
-        seq = op.offset + place
-        if place >= len(expected):
-            _too_long(judge, handle, value[place:], wanted)
-        if same(expected[place], event, exact=exact):
-            continue
-        if any(same(session.log[at : at + len(value)], value, exact=exact) for at in range(len(session.log))):
-            judge.fail("READ-01", wanted, note="these events stand elsewhere in the log")
-        difference = first_difference(expected[place], event, "event", exact=exact)
-        judge.fail(_altered(judge, handle, seq, event), wanted, note=f"at seq {seq}: {difference}")
+    if _bounded(op) and any(same(log[at : at + len(value)], value, exact=exact) for at in range(len(log))):
+        judge.fail("READ-01", wanted, note="these events stand elsewhere in the log")
+    for place, (due, event) in enumerate(zip(expected, value, strict=False)):
+        if not same(due, event, exact=exact):
+            seq = op.offset + place
+            difference = first_difference(due, event, "event", exact=exact)
+            judge.fail(blame.altered(handle, seq, event), wanted, note=f"at seq {seq}: {difference}")
+    extra = value[len(expected) :]
+    judge.fail(blame.beyond(handle, extra), wanted, note=f"{log_text(extra)} beyond the log")
 
 
-def _too_long(judge: Judge, handle: Handle, extra: list[Any], wanted: str) -> None:
+def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int) -> None:
+    """Count the clauses that a wrong answer to this read would have broken."""
     session = handle.session
-    for tag in reversed(session.tags):
-        if tag in blame.STRONG_TAGS:
-            judge.fail(tag, wanted, note=f"{log_text(extra)} beyond the log: a refused call left them")
-    judge.fail("SEQ-01", wanted, note=f"{log_text(extra)} beyond the log: no resolved append stored them")
+    first, upto = op.offset, op.offset + count
+    found = {_raising(judge, handle)}
+    if _bounded(op) and session.log:
+        found.add("READ-01")
+    if not _bounded(op):
+        found.add(blame.beyond(handle, ()))
+    if count:
+        # The clause changes only at these seqs, so that one event of each stretch stands for all of it.
+        bounds = (first, handle.shown, session.verified, session.covered, *list(session.scribbled)[:1])
+        for seq in {bound for bound in bounds if first <= bound < upto}:
+            found.add(blame.altered(handle, seq))
+            if seq < floor:
+                found.add(blame.missing(judge, handle, seq, bounded=_bounded(op)))
+    judge.witness(*found)
 
 
-def _altered(judge: Judge, handle: Handle, seq: int, event: Any) -> str:
-    """The clause broken where the event at ``seq`` is not the one that was appended."""
+def _admit_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int) -> None:
     session = handle.session
-    if seq in session.scribbled:
-        return "SEQ-06"
-    if judge.world.instances[handle.instance].scribbled_result:
-        return "SEQ-07"
-    if seq < session.verified:
-        return blame.gone(handle, seq)
-    for tag in reversed(session.tags):
-        if tag in blame.STRONG_TAGS and any(same(event, refused) for refused in session.refused):
-            return tag
-    return "SEQ-01"
-
-
-def _admit_read(judge: Judge, handle: Handle, op: Read, value: list[Any], floor: int) -> None:
-    world, session = judge.world, handle.session
-    instance = world.instances[handle.instance]
-    upto = op.offset + len(value)
-    if op.offset or op.length is not None:
-        judge.witness("READ-01")
-    if value:
-        _witness_events(judge, handle, op.offset, upto, floor)
+    upto = op.offset + count
+    if count:
         handle.shown = max(handle.shown, upto)
-        session.shown[handle.instance] = max(session.shown.get(handle.instance, 0), upto)
-    if handle.swept:
-        judge.witness("FLUSH-04")
-        handle.swept = False
-    if instance.scribbled_result and value:
-        judge.witness("SEQ-07")
+        session.show(handle.instance, upto)
+    handle.swept = False
     if op.offset == 0 and upto == len(session.log):
-        judge.witness(*session.tags)
         session.tags.clear()
         session.verified = max(session.verified, upto)
-    if op.scribble and value:
-        instance.scribbled_result = True
+    if op.scribble and count:
+        session.handed[handle.instance] = max(session.handed.get(handle.instance, 0), upto)
+    hush(judge.world, session, "REV-03")
     judge.exact = floor == len(session.log)
-
-
-def _witness_events(judge: Judge, handle: Handle, first: int, upto: int, floor: int) -> None:
-    session = handle.session
-    judge.witness("SEQ-01")
-    if handle.shown:
-        judge.witness("READ-03")
-    if session.verified > first:
-        judge.witness("SEQ-04")
-    if floor > first:
-        judge.witness(_unread(judge, handle))
-    if session.scribbled and any(first <= seq < upto for seq in session.scribbled):
-        judge.witness("SEQ-06")

@@ -8,34 +8,45 @@ from typing import TYPE_CHECKING, Any
 from conformance.contract import HEADER_KEYS, SessionHeader
 from conformance.model.history import SnapshotView
 from conformance.model.state import Instance, RevisionBook, Session
-from conformance.model.values import plain
+from conformance.model.values import plain, same
 from conformance.model.words import first_difference
 
 if TYPE_CHECKING:
     from conformance.model.judge import Judge
 
 
-def headers_differ(given: SessionHeader, seen: Any) -> str:
-    """The first field in which the header seen differs from the one given; empty where none does."""
+def headers_differ(given: SessionHeader, seen: Any, *, exact: bool = True) -> str:
+    """The first field in which the header seen differs from the one given; empty where none does.
+
+    Args:
+        exact: ``1`` and ``1.0`` differ (``numbers="exact"``).
+    """
     if not isinstance(seen, SessionHeader):
         return f" is {seen!r:.120}"
-    if seen == given:
+    # Equal records may still hold 1 for true, so that only the same text settles it at once.
+    if seen == given and repr(seen) == repr(given):
         return ""
     for name in HEADER_KEYS:
-        found = first_difference(plain(getattr(given, name)), plain(getattr(seen, name)), f".{name}")
+        found = first_difference(plain(getattr(given, name)), plain(getattr(seen, name)), f".{name}", exact=exact)
         if found:
             return found
     if not isinstance(seen.extra, Mapping):
         return f".extra is {seen.extra!r:.120}"
-    return first_difference(plain(given.extra), plain(seen.extra), ".extra")
+    return first_difference(plain(given.extra), plain(seen.extra), ".extra", exact=exact)
 
 
-def note_verdict(judge: Judge, instance: Instance, session_id: str, source: str, *, occupied: bool) -> None:
-    """A call said whether the id exists; at rest all of them say the same (SVC-13)."""
+def note_verdict(
+    judge: Judge, instance: Instance, session_id: str, source: str, *, occupied: bool, free: bool = False
+) -> None:
+    """A call said whether the id exists; at rest all of them say the same (SVC-13).
+
+    Args:
+        free: either answer is right by every other clause, so that this one alone can break.
+    """
     changes = judge.world.changes.get(session_id, 0)
     last = instance.verdicts.get(session_id)
     instance.verdicts[session_id] = (changes, source, occupied)
-    if last is None or last[0] != changes or last[1] == source:
+    if not free or last is None or last[0] != changes or last[1] == source:
         return
     if last[2] != occupied:
         words = {True: "occupied", False: "absent"}
@@ -47,25 +58,32 @@ def note_verdict(judge: Judge, instance: Instance, session_id: str, source: str,
     judge.witness("SVC-13")
 
 
+def said_absent(judge: Judge, instance: Instance, session_id: str) -> bool:
+    """Whether this instance called the id absent, and nothing happened to it since."""
+    last = instance.verdicts.get(session_id)
+    return last is not None and last[0] == judge.world.changes.get(session_id, 0) and not last[2]
+
+
 def check_snapshot(
     judge: Judge, instance: Instance, session: Session, view: SnapshotView, floor: int, header_clause: str
 ) -> None:
     """One snapshot against what the instance must and may see."""
-    difference = headers_differ(session.header, view.header)
+    difference = headers_differ(session.header, view.header, exact=judge.capabilities.numbers == "exact")
     if difference:
         judge.fail(header_clause, "the header given to create", f"header{difference}")
     judge.witness(header_clause)
     _check_count(judge, instance, session, view, floor)
-    if view.size_bytes is not None and view.artifact_size is not None:
-        if view.size_bytes != view.artifact_size:
-            judge.fail(
-                "REV-05",
-                f"size_bytes={view.artifact_size}, the size of the artifact",
-                f"size_bytes={view.size_bytes!r}",
-            )
-        judge.witness("REV-05")
+    if view.size_bytes is not None and view.artifact_size is not None and view.size_bytes != view.artifact_size:
+        judge.fail(
+            "REV-05",
+            f"size_bytes={view.artifact_size}, the size of the artifact",
+            f"size_bytes={view.size_bytes!r}",
+        )
+    # A snapshot without either number witnesses too: it could have given a wrong one.
+    judge.witness("REV-05")
     if floor == len(session.log):
         check_revision(judge, instance, session, view.revision)
+    session.show(instance.number, 0)
 
 
 def _check_count(judge: Judge, instance: Instance, session: Session, view: SnapshotView, floor: int) -> None:
@@ -73,41 +91,55 @@ def _check_count(judge: Judge, instance: Instance, session: Session, view: Snaps
     if count is None:
         return
     before = session.counted.get(instance.number, 0)
-    grew_here = session.home == instance.number
-    clause = "FRESH-02" if grew_here else "FRESH-04"
+    clause = "FRESH-02" if session.home == instance.number else "FRESH-04"
     wanted = f"event_count={most}" if floor == most else f"event_count from {floor} to {most}"
     if type(count) is not int or count > most or (count < floor and count != before):
         judge.fail("REV-05", wanted, f"event_count={count!r}")
     if count < floor:
         judge.fail(clause, wanted, f"event_count={count!r}", note="that is the count an earlier snapshot gave")
-    judge.witness("REV-05")
     if floor > before:
         judge.witness(clause)
     session.counted[instance.number] = count
-    session.shown[instance.number] = max(session.shown.get(instance.number, 0), count)
+    session.show(instance.number, count)
+
+
+def _equal_logs(one: tuple[Session, int], other: tuple[Session, int]) -> bool:
+    """Whether two states of an id hold the same events; a later incarnation may repeat what an earlier one held."""
+    if one[0] is other[0]:
+        return one[1] == other[1]
+    return one[1] == other[1] and same(one[0].log[: one[1]], other[0].log[: other[1]])
 
 
 def check_revision(judge: Judge, instance: Instance, session: Session, token: int) -> None:
     """REV-01 to REV-04, where the instance's view of the log is exact."""
     book = instance.revisions.setdefault(session.id, RevisionBook())
-    now = (session.serial, len(session.log))
+    length = len(session.log)
     last = book.last
-    meant = book.meaning.setdefault(token, now)
-    if meant != now:
-        stale = last is not None and last[0] == token and last[1] == session.serial
-        clause = "REV-02" if stale and session.home == instance.number else "REV-04"
+    grown = last is not None and last[1] is session and last[2] != length
+    grown_here = grown and session.home == instance.number
+    meant = book.meaning.get(token)
+    if meant is not None and not _equal_logs(meant, (session, length)):
+        stale = last is not None and last[0] == token
         judge.fail(
-            clause,
+            "REV-02" if stale and grown_here else "REV-04",
             f"another revision than for the log of {meant[1]} events",
-            f"the same revision for the log of {now[1]} events",
+            f"the same revision for the log of {length} events",
         )
-    if last is not None:
-        if last[1:3] == now and last[3] == session.stir:
-            quiet = book.quiet[-1] if book.quiet else "REV-01"
-            if last[0] != token:
-                judge.fail(quiet, "the revision of the snapshot before: nothing was written since", "another revision")
-            judge.witness("REV-01", quiet)
-        elif last[1:3] != now:
-            judge.witness("REV-02" if session.home == instance.number else "REV-04", "REV-04")
-    book.last = (token, session.serial, len(session.log), session.stir)
+    if last is not None and last[1] is session and last[2] == length and last[3] == session.stir:
+        quiet = book.quiet[-1] if book.quiet else "REV-01"
+        if last[0] != token:
+            judge.fail(quiet, "the revision of the snapshot before: nothing was written since", "another revision")
+        judge.witness(quiet)
+    if grown_here:
+        judge.witness("REV-02")
+    if _could_repeat(book, (session, length), grown_here=grown_here):
+        judge.witness("REV-04")
+    book.meaning.setdefault(token, (session, length))
+    book.last = (token, session, length, session.stir)
     book.quiet.clear()
+
+
+def _could_repeat(book: RevisionBook, now: tuple[Session, int], *, grown_here: bool) -> bool:
+    """Whether an earlier token, given again now, would have broken REV-04 (the latest one breaks REV-02)."""
+    latest = book.last[0] if book.last is not None and grown_here else None
+    return any(token != latest and not _equal_logs(meant, now) for token, meant in book.meaning.items())
