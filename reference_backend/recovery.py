@@ -219,6 +219,7 @@ def _sound_lines(source: ByteRange, start: int, stop: int) -> tuple[int, int | N
         newline = data.find(b"\n", position)
         line = data[position : newline if newline >= 0 else len(data)]
         if newline < 0 or b"\0" in line:
+            _refuse_batch_behind_nul(line, start + position)
             break
         event = decode_line(line)
         if not _is_record(event, seq):
@@ -234,3 +235,17 @@ def _refuse_unless_torn(data: bytes, base: int) -> None:
     line = data if newline < 0 else data[:newline]
     if data[:1] not in b" \0" or (newline >= 0 and b"\0" not in line):
         raise Damage(f"the line at {base} belongs to no batch")
+    _refuse_batch_behind_nul(line, base)
+
+
+def _refuse_batch_behind_nul(line: bytes, base: int) -> None:
+    """Refuse where a NUL run blanked the newline before a batch: it has a batch behind it all the same."""
+    _, nul, behind = line.rpartition(b"\0")
+    if not nul or not behind.startswith(b" "):
+        return
+    try:
+        event = decode_line(behind)
+    except Damage:
+        return
+    if _is_record(event, None):
+        raise Damage(f"the bytes at {base} read NUL, and the batch with seq {event['seq']} follows")

@@ -1,7 +1,8 @@
 """The writing side of one session: materialise, append durably, roll back, repair, release.
 
-Blocking, one call at a time. A ``Writer`` of a created session holds nothing of the disk until its first append or flush: its id is free for other
-instances until then, and who links the artifact first has it. From then on it holds the lock and the open log.
+Blocking, one call at a time. A ``Writer`` of a created session holds nothing of the disk until its first append or
+flush: its id is free for other instances until then, and who links the artifact first has it. From then on it holds
+the lock and the open log.
 
 Invariants, in the order a crash tests them:
 

@@ -197,9 +197,9 @@ def _decode(frame: memoryview, footer: Footer) -> list[object]:
     if zlib.crc32(frame) != footer.checksum:
         raise Damage(f"the batch with seq {footer.first_seq} does not have the checksum that its footer gives")
     events = decode_batch(decode_frame(frame))
-    if len(events) != footer.count:
+    if len(events) != footer.events:
         raise Damage(
-            f"the batch with seq {footer.first_seq} holds {len(events)} events, its footer says {footer.count}"
+            f"the batch with seq {footer.first_seq} holds {len(events)} events, its footer says {footer.events}"
         )
     return events
 
@@ -209,7 +209,8 @@ def _torn_header(data: bytes, size: int, *, failed: bool) -> bool:
     run = next(nul_runs(data, 0, size), None)
     if run is not None and run[0] == 0:
         return True
-    return FRAME_MAGIC.startswith(data[: len(FRAME_MAGIC)]) and (run is not None or not failed)
+    begun = data[: len(FRAME_MAGIC)].rstrip(b"\0")
+    return FRAME_MAGIC.startswith(begun) and (run is not None or not failed)
 
 
 def _may_begin_header(text: bytes) -> bool:
