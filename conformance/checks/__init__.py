@@ -1,16 +1,18 @@
 """Named scenarios: one readable function for each rule or corner, grouped by clause area.
 
-They run before anything random does, so that each gating clause is witnessed on every run. A scenario drives the backend
-through ``Script`` and asserts nothing; the model judges.
+They run before anything random does, so that each gating clause is witnessed on every run. A scenario drives the
+backend through ``Script`` and asserts nothing; the model judges.
 """
 
 from __future__ import annotations
 
-from conformance.checks import appending
+from conformance.checks import appending, closing, materialisation, ownership, reading, revision, service
 from conformance.checks.registry import Scenario, scenario
 
+_MODULES = (service, ownership, appending, reading, revision, materialisation, closing)
+
 SCENARIOS: tuple[Scenario, ...] = tuple(
-    found for module in (appending,) for found in vars(module).values() if isinstance(found, Scenario)
+    found for module in _MODULES for found in vars(module).values() if isinstance(found, Scenario)
 )
 """Every scenario, by module and then in the order of its file."""
 

@@ -20,7 +20,7 @@ class Scenario:
 
     Attributes:
         name: of the item ``conformance::<area>::<name>``.
-        clauses: the clauses it is there to witness; the first gives the area. It runs where at least one of them applies.
+        clauses: the clauses it is there to witness; the first gives the area. It runs where one of them applies.
         needs: what it needs besides, for instance a fresh instance.
         title: the property in one line.
         body: the steps.

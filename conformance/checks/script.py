@@ -1,7 +1,7 @@
 """The vocabulary in which named scenarios are written: one method for each operation, and short ways to make arguments.
 
-A scenario only *does* things. It asserts nothing and decides nothing: the model judges each step, and the table says which
-scenarios run. Instances and handles are the small numbers that stand for them in programs.
+A scenario only *does* things. It asserts nothing and decides nothing: the model judges each step, and the table says
+which scenarios run. Instances and handles are the small numbers that stand for them in programs.
 """
 
 from __future__ import annotations
