@@ -136,7 +136,7 @@ class Plan:
             python=platform.python_version(),
             platform=platform.system(),
             clauses=tuple(each.id for each in self.clauses),
-            rulings={name: (found.standing.name, found.reason) for name, found in self.rulings.items()},
+            rulings={name: (found.standing.value, found.reason) for name, found in self.rulings.items()},
             items=tuple(item.id for item in self.items),
         )
 
