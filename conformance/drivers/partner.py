@@ -43,6 +43,7 @@ class Partner:
         self._shares_storage = backend.capabilities.storage != "memory"
         self._live: set[int] = set()
         self._aside = False
+        self._used = False
         self._generation = 0
         self._start()
 
@@ -98,6 +99,12 @@ class Partner:
         """Whether a partner that has one instance only must sit this operation out."""
         if isinstance(operation, OpenInstance):
             self._live.add(operation.instance)
+            if len(self._live) == 1 and self._used:
+                # The others are closed; what they stored is not in memory any more.
+                self._driver.finish()
+                self._rebuild(judge, operation.instance)
+                return True
+            self._used = True
         if len(self._live) > 1:
             self._aside = True
         if isinstance(operation, CloseInstance):
