@@ -321,8 +321,8 @@ def hunt(job: Job) -> None:
     except SetupError:
         raise
     except Exception:
-        # Each failing program was kept as data when it failed, and a run that the budget ended in its middle looks flaky
-        # to Hypothesis; anything else is an error of the kit's own.
+        # Each failing program was kept as data when it failed, and a run that the budget ended in its middle looks
+        # flaky to Hypothesis; anything else is an error of the kit's own.
         if not job.findings and job.kit_error is None and not job.spent:
             raise
 
