@@ -75,7 +75,7 @@ class Judge:
 
     Attributes:
         witnesses: clause id -> how often an answer was judged where another would have been a violation.
-        exact: whether the latest completed call had one allowed answer only.
+        exact: whether the latest completed call had one allowed answer only, whatever a backend claims.
         world: what the model knows so far.
     """
 

@@ -101,6 +101,7 @@ def _refused_create(
     outcome: Outcome,
 ) -> None:
     error = judge.demand_refusal(outcome, must, may=may)
+    judge.exact = judge.exact and judge.world.known_to_all(instance.number, session_id)
     first = next((clause for clause, kinds in must.items() if error.kind in kinds), next(iter(must)))
     if existing is None:
         instance.failed_claim[session_id] = first
@@ -131,7 +132,9 @@ def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str
     session = Session(session_id, world.serials, op.header, op.inherited, op.instance, home=op.instance, eager=eager)
     handle = Handle(op.handle, op.instance, session, "write", opened_at=world.step)
     _check_view(judge, handle, value, "write")
-    if not world.pending_elsewhere(op.instance, session_id):
+    # Where another instance holds the id pending, or may have stored it, a refusal would have been as right.
+    judge.exact = world.known_to_all(op.instance, session_id) and session_id not in world.stored
+    if not world.pending_elsewhere(op.instance, session_id) and session_id not in world.stored:
         judge.witness(_create_blame(judge, instance, session_id, "SessionAlreadyExistsError"))
     instance.failed_claim.pop(session_id, None)
     world.never.pop(session_id, None)
@@ -146,7 +149,6 @@ def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str
     else:
         world.pending[op.instance, session_id] = session
     touch(world, session)
-    judge.exact = True
 
 
 def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) -> None:
@@ -206,6 +208,7 @@ def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Out
     error = judge.demand_refusal(outcome, {special if leaked or not kind else "SVC-04": kinds})
     if special != "SVC-04":
         judge.witness(special)
+    judge.exact = judge.exact and judge.world.known_to_all(instance.number, op.session)
     if error.kind in NOT_FOUND:
         note_verdict(judge, instance, op.session, f"open {op.access}", occupied=False)
     if op.access == "write":
@@ -251,6 +254,7 @@ def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Se
     if session.unsure:
         session.unsure, session.durable = False, True
     session.show(op.instance, 0)
+    judge.exact = world.known_to_all(op.instance, session.id) and (op.access == "read" or not world.writers(session))
     if op.access == "read":
         session.read_unowned = session.read_unowned or session.owner is None
     else:
@@ -265,7 +269,6 @@ def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Se
     world.handles[op.handle] = handle
     session.tag("SVC-11")
     hush(world, session, "REV-03")
-    judge.exact = True
 
 
 def _active_writers(judge: Judge, instance: int) -> list[tuple[Handle, Standing]]:

@@ -216,6 +216,13 @@ class World:
         known = session.durable or session.eager or session.home == instance or instance in session.shown
         return session, known and not session.unsure and not session.opaque
 
+    def known_to_all(self, instance: int, session_id: str) -> bool:
+        """Whether every conforming backend, lazy or eager, would show this instance the same under the id."""
+        session = self.stored.get(session_id)
+        if session is not None and session.eager and not session.durable:
+            return session.creator == instance and not session.unsure
+        return session_id not in self.never and not self.pending_elsewhere(instance, session_id)
+
     def pending_elsewhere(self, instance: int, session_id: str) -> bool:
         """Whether another instance holds the id pending."""
         return any(other != instance and found == session_id for other, found in self.pending)

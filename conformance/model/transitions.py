@@ -84,6 +84,8 @@ def end_handle(world: World, handle: Handle, kind: str, capabilities: Capabiliti
     if found is Standing.OWNER:
         _settle_close(world, handle, kind, capabilities)
     elif found is Standing.BEATEN or (found is Standing.CONTESTED and not session.log):
+        # What it did not store must not have cost the winner anything.
+        world.stored[session.id].tag("SVC-12")
         _erase(world, session)
     elif found is Standing.CONTESTED:
         # Perhaps it stored its events after all and beat the other instance.

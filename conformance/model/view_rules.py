@@ -49,7 +49,7 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
             judge.fail(clause, wanted)
         judge.witness(clause)
         note_verdict(judge, instance, op.session, "stat", occupied=False)
-        judge.exact = True
+        judge.exact = world.known_to_all(op.instance, op.session)
         return None
     if session.opaque or (session.pending and not certain):
         return None
@@ -66,7 +66,7 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
         judge.witness(clause)
     _admit_snapshot(judge, call, instance, session, value, "stat", "SVC-01")
     session.tag("SVC-05")
-    judge.exact = certain
+    judge.exact = certain and world.known_to_all(op.instance, op.session)
     return None
 
 
@@ -93,10 +93,11 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
         if session_id in found:
             judge.fail("SVC-06", "no session twice", f"{session_id!r:.80} twice")
         found[session_id] = view
-    judge.exact = True
+    judge.exact = all(world.known_to_all(op.instance, each) for each in (*world.never, *world.stored))
     for session_id in dict.fromkeys([*(each for _, each in world.pending), *world.stored]):
         session, certain = world.visible(op.instance, session_id)
         if session is None:
+            judge.exact = False
             continue
         view_or_none = found.pop(session_id, None)
         judge.exact = judge.exact and certain
