@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import tracemalloc
 
 import pytest
 
 from conformance.contract import SessionFormatUnsupportedError, SessionPersistenceCorruptionError
-from reference_backend.frames import FOOTER_HEAD, FOOTER_SIZE
+from reference_backend.frames import FOOTER_HEAD, FOOTER_SIZE, encode_frame, make_footer
 from reference_backend.positions import Codec
 from reference_backend.ranges import PAGE, BytesRange, Damage, crash_left, first_nul_run, nul_runs
 from reference_backend.recovery import last_sound_batch
@@ -217,6 +218,32 @@ def test_a_first_page_of_nul_is_a_torn_creation_unless_a_later_batch_stands_behi
     later = image(codec, [event(0, noise(6000, 1))], batch(1, 2))
     with pytest.raises(REFUSALS):
         recover(codec, bytes(PAGE) + later.data[PAGE:])
+
+
+@pytest.mark.parametrize("text", [bytes(300 << 20), b"[" * 5000 + b"]" * 5000 + b"\n"], ids=["bomb", "nesting"])
+def test_hostile_frames_are_refused(text: bytes) -> None:
+    """ID-04: text past the limit and nesting past the parser's are refused, as header, batch and torn tail."""
+    whole = small(ZSTD)
+    frame = encode_frame(text)
+    footer = make_footer(frame, 7, 1, 0).pack()
+    tracemalloc.start()
+    for data in (frame, whole.data + frame + footer):
+        with pytest.raises(REFUSALS):
+            recover(ZSTD, data)
+    # Without its footer the nested one is a whole frame that holds no record; the bomb is none that was ever written.
+    try:
+        found = recover(ZSTD, whole.data + frame)
+    except Damage:
+        found = None
+    assert found is None or found[1] == whole.events
+    assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    tracemalloc.stop()
+
+
+def test_hostile_lines_are_refused() -> None:
+    """ID-04: a line nested past the parser's limit is corruption, not a torn tail."""
+    with pytest.raises(REFUSALS):
+        recover(RAW, small(RAW).data + b" " + b"[" * 5000 + b"]" * 5000 + b"\n")
 
 
 def test_a_batch_is_found_behind_a_hole_by_magic_and_both_checksums() -> None:
