@@ -1,0 +1,186 @@
+"""Putting the patched functions in the real ones' place, everywhere, and back.
+
+Promises: while a `Patching` is entered, every module (and class, instance, closure cell and default argument) that
+held a real function holds its patched twin; after it is left, each holds the real one again, whatever was imported
+or raised in between. Entering it again inside costs nothing. What holds a real function in a way that nobody can
+change, such as a partial or a tuple, is named in `unseen_holders`.
+
+Does not: record. Without a `Recorder` the patched functions pass everything on.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from functools import partial
+from types import CellType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from conformance.sim.disk import real
+from conformance.sim.disk.routes_descriptors import DESCRIPTOR_ROUTES
+from conformance.sim.disk.routes_files import FILE_ROUTES, RecordedFileIO, RecordedMmap
+from conformance.sim.disk.routes_names import METADATA, NAME_ROUTES, metadata_route
+
+_OWN = __name__.rpartition(".")[0]
+
+
+def _twins() -> tuple[list[Any], list[Any]]:
+    """The real functions that this platform has, and their patched twins, in the same order."""
+    pairs: list[tuple[Any, Any]] = [
+        (real.io_open, FILE_ROUTES.open),
+        (real.open_code, FILE_ROUTES.open_code),
+        (real.FileIO, RecordedFileIO),
+        (real.mmap, RecordedMmap),
+        (real.fcntl, DESCRIPTOR_ROUTES.fcntl),
+    ]
+    pairs += [(getattr(real, name), getattr(DESCRIPTOR_ROUTES, name)) for name in DESCRIPTOR_ROUTES.NAMES]
+    pairs += [(getattr(real, name), getattr(NAME_ROUTES, name)) for name in NAME_ROUTES.NAMES]
+    pairs += [(getattr(real, name), metadata_route(name)) for name in METADATA]
+    present = [pair for pair in pairs if pair[0] is not None]
+    return [pair[0] for pair in present], [pair[1] for pair in present]
+
+
+_REAL, _PATCHED = _twins()
+_HAVES = tuple(
+    getattr(os, name)
+    for name in ("supports_dir_fd", "supports_effective_ids", "supports_fd", "supports_follow_symlinks")
+)
+"""The sets in which `os` says what its functions can do. They are asked at run time, so the twins stand in them too."""
+
+
+class Patching:
+    """A context in which the patched functions stand in the real ones' place.
+
+    Entering it takes tens of milliseconds, because every object of the process is looked at. Whoever records often
+    enters it once, around everything.
+    """
+
+    _entered = 0
+    _unseen: tuple[str, ...] = ()
+
+    def __enter__(self) -> Patching:
+        if not Patching._entered:
+            Patching._unseen = (*_swap(_REAL, _PATCHED), *_subclasses())
+            for have in _HAVES:
+                have.update([new for old, new in zip(_REAL, _PATCHED, strict=True) if old in have])
+        Patching._entered += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Patching._entered -= 1
+        if not Patching._entered:
+            for have in _HAVES:
+                have.difference_update(_PATCHED)
+            _swap(_PATCHED, _REAL)
+            Patching._unseen = ()
+
+    @property
+    def unseen_holders(self) -> tuple[str, ...]:
+        """What still holds a real function while this is entered: input and output through it is not seen."""
+        return Patching._unseen
+
+
+def _subclasses() -> list[str]:
+    return [
+        f"class {kind.__module__}.{kind.__qualname__}: a subclass of {base.__module__}.{base.__qualname__}"
+        for base in (real.FileIO, real.mmap)
+        for kind in base.__subclasses__()
+        if not kind.__module__.startswith(_OWN)
+    ]
+
+
+def _swap(old: list[Any], new: list[Any]) -> list[str]:
+    """Put the new objects wherever the old ones are held, and tell what could not be changed."""
+    twins = {id(one): other for one, other in zip(old, new, strict=True)}
+    modules = {id(vars(module)): module for module in list(sys.modules.values()) if isinstance(module, ModuleType)}
+    own = {id(names) for names in (_REAL, _PATCHED, *_HAVES)}
+    own.update(key for key, module in modules.items() if module.__name__.startswith(_OWN))
+    rest: list[Any] = []
+    for holder in gc.get_referrers(*old):
+        if id(holder) in modules:
+            if id(holder) not in own:
+                _replace_values(holder, twins)
+        elif id(holder) not in own and _matters(holder, twins):
+            rest.append(holder)
+    owners = _owners(rest)
+    return [
+        _describe(holder, owners[id(holder)], modules, twins)
+        for holder in rest
+        if not _replace(holder, owners[id(holder)], twins)
+    ]
+
+
+def _matters(holder: Any, twins: dict[int, Any]) -> bool:
+    if isinstance(holder, FrameType):
+        # The caller's own frame, or one of whoever entered the patching; it holds them for no other use.
+        return False
+    if all(isinstance(held, type) for held in gc.get_referents(holder) if id(held) in twins):
+        # A class is held by its own methods, its instances and its subclasses too.
+        return isinstance(holder, dict | CellType | partial)
+    return True
+
+
+def _owners(holders: Sequence[Any]) -> dict[int, list[Any]]:
+    """Who holds each of the holders."""
+    owners: dict[int, list[Any]] = {id(holder): [] for holder in holders}
+    for owner in gc.get_referrers(*holders) if holders else ():
+        if owner is not holders and not isinstance(owner, FrameType):
+            for held in gc.get_referents(owner):
+                if id(held) in owners:
+                    owners[id(held)].append(owner)
+    return owners
+
+
+def _replace(holder: Any, owners: Iterable[Any], twins: dict[int, Any]) -> bool:
+    """Change what one holder holds; False where that cannot be done."""
+    if isinstance(holder, dict):
+        classes = [owner for owner in owners if isinstance(owner, type)]
+        return _replace_attributes(classes[0], holder, twins) if classes else _replace_values(holder, twins)
+    if isinstance(holder, CellType):
+        holder.cell_contents = twins[id(holder.cell_contents)]
+        return True
+    if isinstance(holder, tuple):
+        functions = [one for one in owners if isinstance(one, FunctionType) and one.__defaults__ is holder]
+        for function in functions:
+            function.__defaults__ = tuple(twins.get(id(value), value) for value in holder)
+        return bool(functions)
+    attributes = getattr(holder, "__dict__", None)
+    return isinstance(attributes, dict) and _replace_values(attributes, twins)
+
+
+def _replace_values(holder: dict[Any, Any], twins: dict[int, Any]) -> bool:
+    found = [(key, twins[id(value)]) for key, value in list(holder.items()) if id(value) in twins]
+    for key, twin in found:
+        holder[key] = twin
+    return bool(found)
+
+
+def _replace_attributes(kind: type, names: dict[Any, Any], twins: dict[int, Any]) -> bool:
+    for name, value in list(names.items()):
+        if id(value) in twins:
+            try:
+                type.__setattr__(kind, name, twins[id(value)])
+            except TypeError:
+                # A class made in C, which lets nobody change it.
+                return False
+    return True
+
+
+def _describe(holder: Any, owners: Iterable[Any], modules: dict[int, ModuleType], twins: dict[int, Any]) -> str:
+    held = sorted({_name(one) for one in gc.get_referents(holder) if id(one) in twins})
+    kind = f"{type(holder).__module__}.{type(holder).__qualname__}".removeprefix("builtins.")
+    names = sorted(
+        f"{modules[id(owner)].__name__}.{name}"
+        for owner in owners
+        if id(owner) in modules
+        for name, value in owner.items()
+        if value is holder
+    )
+    return f"{', '.join(names) or 'somewhere'}: a {kind} that holds {', '.join(held)}"
+
+
+def _name(function: Any) -> str:
+    module = getattr(function, "__module__", None) or ""
+    return f"{'os' if module == 'posix' else module}.{getattr(function, '__name__', function)}".lstrip(".")
