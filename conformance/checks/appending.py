@@ -199,8 +199,8 @@ def what_was_read_is_read_again(s: Script) -> None:
     s.read(second)
     s.flush(w)
     s.append(w, batch(3, 2))
-    s.read(second)
     s.read(w)
+    s.read(second)
     s.close(w)
     s.read(first)
     s.read(s.open(1, access="write"))
@@ -218,8 +218,8 @@ def what_a_barrier_covered_stays_in_every_instance(s: Script) -> None:
     s.append(w, batch(3, 1))
     s.close(w)
     third = s.open(s.instance(), access="write")
-    s.read(first)
     s.read(third)
+    s.read(first)
 
 
 @scenario("SEQ-06", needs=(Need.CALLER_MEMORY,))

@@ -111,10 +111,10 @@ def close_is_a_barrier_for_other_instances(s: Script) -> None:
     s.read(r)
     s.append(w, batch(1, 2))
     s.close(w)
-    s.read(r)
+    s.read(s.open(b))
     s.stat(b)
     s.list(b)
-    s.read(s.open(b))
+    s.read(r)
 
 
 @scenario("CLOSE-05", needs=(Need.PYTHON_VALUES,))
@@ -217,8 +217,9 @@ def older_instance_sees_what_closing_the_service_drained(s: Script) -> None:
     s.read(r)
     s.append(w, batch(1, 2))
     s.close_all(a)
-    s.read(r)
     s.stat(b)
+    s.read(s.open(b))
+    s.read(r)
 
 
 @scenario("CLOSE-08")

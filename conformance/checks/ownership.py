@@ -107,10 +107,9 @@ def remembered_seq_is_refused_after_another_owner_wrote(s: Script) -> None:
 
 @scenario("OWN-03")
 def readers_come_and_go_beside_a_writer(s: Script) -> None:
-    """Read opens work while a writer is active, pending or not, and their closes change no ownership."""
+    """Read opens work while a writer is active, and their closes change no ownership."""
     a = s.instance()
     w = s.create(a)
-    s.close(s.open(a))
     s.append(w, batch(0, 1))
     r, q = s.open(a), s.open(a)
     s.read(r)
@@ -120,6 +119,18 @@ def readers_come_and_go_beside_a_writer(s: Script) -> None:
     s.close(q)
     s.open(a, access="write")
     s.append(w, batch(2, 1))
+
+
+@scenario("OWN-03")
+def reader_of_a_pending_session_leaves_it_to_its_creator(s: Script) -> None:
+    """A reader that comes and goes before anything was written leaves the session pending and owned."""
+    a = s.instance()
+    w = s.create(a)
+    s.close(s.open(a))
+    s.open(a, access="write")
+    s.stat(a)
+    s.append(w, batch(0, 1))
+    s.read(w)
 
 
 @scenario("OWN-03")

@@ -251,8 +251,8 @@ def older_instance_that_saw_nothing_sees_a_flush(s: Script) -> None:
     w = s.create(s.instance())
     s.append(w, batch(0, 2))
     s.flush(w)
-    s.stat(b)
     s.list(b)
+    s.stat(b)
     s.read(s.open(b))
     s.read(s.open(s.instance()))
 

@@ -233,6 +233,7 @@ def metadata_outside_json_is_refused(s: Script) -> None:
     _refused_then_created(
         s,
         *(header(extra={"key": {"deep": [bad]}}) for bad in outside),
+        *(header(origin=bad) for bad in outside),
         *(header(origin={"deep": bad}) for bad in outside),
         *(header(agent_preset=[bad]) for bad in outside),
         header(origin={1: "a key that is no text"}),

@@ -86,7 +86,9 @@ class Job:
         if self.journal is not None:
             self.journal.begin(self.item, self.backend.name)
         self.programs += 1
-        return Execution(self.backend, root, partner=self.partner, journal=self.journal, watchdog=self.watchdog)
+        # While a failure is made smaller the reference has nothing to say.
+        partner = self.partner if self._shrink_until is None else None
+        return Execution(self.backend, root, partner=partner, journal=self.journal, watchdog=self.watchdog)
 
     def end(self, execution: Execution) -> None:
         """The program is over: count it and remove what it left."""

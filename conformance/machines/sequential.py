@@ -306,7 +306,7 @@ def hunt(job: Job) -> None:
         database=None,
         derandomize=False,
         print_blob=False,
-        report_multiple_bugs=True,
+        report_multiple_bugs=False,
         verbosity=Verbosity.quiet,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from conformance.model.state import Handle, Instance, Session, World
+from conformance.model.state import STRONG_TAGS, Handle, Instance, Session, World
 from conformance.model.values import same
 
 if TYPE_CHECKING:
     from conformance.model.judge import Judge
-
-STRONG_TAGS = ("SEQ-02", "SEQ-11", "JSON-02", "JSON-03", "FMT-02", "SEQ-03", "OWN-06", "SVC-02", "OWN-14", "SVC-12")
-"""Tags of operations that tried to change something; the others only looked."""
 
 BARRIER_CLAUSE = {
     "flush": "FRESH-04",
@@ -55,8 +52,9 @@ def absent(world: World, instance: Instance, session_id: str, base: str) -> str:
 
 def present(judge: Judge, instance: Instance, session: Session, fresh: str) -> str:
     """The clause that says why this instance must see the session; ``fresh`` is the one for its own appends."""
-    if instance.number in session.shown and session.tags:
-        return suspect(session)
+    tag = suspect(session)
+    if instance.number in session.shown and (tag in STRONG_TAGS if session.pending else tag):
+        return tag
     if session.pending or (not session.durable and not session.log):
         return "MAT-01"
     if session.home != instance.number:
@@ -101,7 +99,21 @@ def stale(judge: Judge, handle: Handle) -> str:
             return "MAT-01"
         newer = handle.opened_at > session.barrier_at
         return (closing_barrier(session) if newer else "") or "FRESH-01"
+    if session.log and handle.shown and handle.opened_at < session.barrier_at:
+        # What it shows is right as far as it goes: it goes on showing what it once loaded.
+        return "FRESH-04"
     return barrier(judge.world.instances[handle.instance], session)
+
+
+def raising(judge: Judge, handle: Handle, offset: int, length: int | None) -> str:
+    """The clause broken where a read that must answer raises."""
+    session = handle.session
+    if handle.swept:
+        return "FLUSH-04"
+    if (offset and offset >= len(session.log)) or length == 0:
+        return "READ-01"
+    tag = suspect(session)
+    return tag if tag and session.log and session.verified == len(session.log) else stale(judge, handle)
 
 
 def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) -> str:
@@ -118,13 +130,11 @@ def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) ->
         return "READ-01"
     if seq < handle.shown:
         return tag or "READ-03"
+    promised_by_sight = session.home != handle.instance and seq >= session.covered
     old_reader = not handle.is_writer and handle.opened_at < session.grown_at
-    if seq < session.shown.get(handle.instance, 0) and not old_reader:
-        if tag:
-            return tag
-        if session.home != handle.instance and seq >= session.covered:
-            return "SEQ-04"
-    return stale(judge, handle)
+    if seq < min(session.verified, session.shown.get(handle.instance, 0)) and not old_reader and tag:
+        return tag
+    return "SEQ-04" if promised_by_sight else stale(judge, handle)
 
 
 def altered(handle: Handle, seq: int, event: Any = None) -> str:
@@ -150,6 +160,21 @@ def beyond(handle: Handle, extra: Sequence[Any]) -> str:
         return session.refused_by
     tag = suspect(session)
     return tag if tag in STRONG_TAGS else "SEQ-01"
+
+
+def miscounted(judge: Judge, instance: Instance, session: Session, count: Any, floor: int) -> str:
+    """The clause broken where a snapshot gives ``count`` events, where ``floor`` at least must be seen."""
+    given = session.counted.get(instance.number, set())
+    if type(count) is not int or count < 0 or count >= floor:
+        return "REV-05"
+    if count in given or not given:
+        # It is behind the times: a count that was right once, or of a log that was empty once.
+        if count and not given:
+            return "REV-05"
+        if session.home == instance.number:
+            return "FRESH-02"
+        return "FRESH-04" if given else barrier(instance, session)
+    return suspect(session) if max(given) >= floor and session.tags else "REV-05"
 
 
 def _is_scribble(event: Any) -> bool:

@@ -10,7 +10,7 @@ from conformance.model.history import Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
 from conformance.model.service_rules import TAKEN, kind_of
 from conformance.model.state import Handle
-from conformance.model.transitions import Standing, cover, end_handle, hush, materialise, standing
+from conformance.model.transitions import Standing, cover, end_handle, forget_looks, hush, materialise, standing
 from conformance.model.values import plain
 from conformance.model.words import log_text
 
@@ -59,6 +59,8 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
     if moved_on:
         # Its own next seq and the stored one differ: a refusal may name either (OWN-14).
         refusals.must.pop("SEQ-02", None)
+    elif "SEQ-02" in refusals.must and _is_remembered(judge, handle, op):
+        refusals.must = {"OWN-02" if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
     lost = _losses(handle, found, moved_on=moved_on)
     if refusals.must:
         _refused_batch(judge, handle, op, refusals, refusals.may | lost, outcome)
@@ -77,6 +79,15 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         handle.after_refusal = True
     else:
         _accepted_batch(judge, handle, op, found, outcome)
+
+
+def _is_remembered(judge: Judge, handle: Handle, op: Append) -> bool:
+    """Whether the batch continues the log as an earlier owner in this instance left it, before others wrote (OWN-02)."""
+    session, first = handle.session, op.events[0]["seq"]
+    if not handle.reopened or handle.rounds or first >= len(session.log):
+        return False
+    former = (each for each in judge.world.handles.values() if each.session is session and each.is_writer)
+    return any(each.instance == handle.instance and each.closed and each.left_at == first for each in former)
 
 
 def _losses(handle: Handle, found: Standing, *, moved_on: bool) -> frozenset[str]:
@@ -119,15 +130,11 @@ def _refused_batch(
 ) -> None:
     session = handle.session
     error = judge.demand_refusal(outcome, refusals.must, may=may)
-    if "SEQ-02" in refusals.must and error.kind == "SessionContiguityError":
-        wanted = (refusals.expected, refusals.got)
-        if (error.expected, error.got) != wanted:
-            judge.fail(
-                "SEQ-02",
-                f"SessionContiguityError(expected={wanted[0]}, got={wanted[1]}), the first offending place",
-            )
     clause = next((each for each, kinds in refusals.must.items() if error.kind in kinds), next(iter(refusals.must)))
-    session.tag(clause)
+    if clause in ("SEQ-02", "OWN-02") and (error.expected, error.got) != (refusals.expected, refusals.got):
+        wanted = f"expected={refusals.expected}, got={refusals.got}"
+        judge.fail(clause, f"SessionContiguityError({wanted}), the first offending place")
+    session.tag("SEQ-02" if clause == "OWN-02" else clause)
     _remember_refused(handle, op, clause)
     session.stir += 1
     handle.after_refusal = True
@@ -183,6 +190,7 @@ def _accepted_batch(judge: Judge, handle: Handle, op: Append, found: Standing, o
     session.home = handle.instance
     session.stir += 1
     session.grown_at = world.step
+    forget_looks(session)
     if found is not Standing.CONTESTED:
         materialise(world, session)
     handle.left_at = len(session.log)
@@ -224,6 +232,7 @@ def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
             judge.witness(_flush_blame(judge, handle, "SessionOwnershipLostError"))
         cover(world, handle, "flush")
         handle.rounds += 1
+        handle.after_refusal = False
         handle.disturbed = ""
         judge.exact = True
 
@@ -232,6 +241,8 @@ def _flush_blame(judge: Judge, handle: Handle, kind: str) -> str:
     """The clause broken where a flush that must work rejects with this kind of error."""
     if handle.disturbed:
         return handle.disturbed
+    if handle.after_refusal:
+        return "SEQ-09"
     if handle.session.log or kind in blame.OWNERSHIP_ERRORS or judge.capabilities.storage == "memory":
         return "OWN-11"
     return "MAT-04"

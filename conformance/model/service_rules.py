@@ -100,7 +100,11 @@ def _refused_create(
     may: frozenset[str],
     outcome: Outcome,
 ) -> None:
+    if existing is None and kind_of(outcome) in TAKEN - may and session_id in instance.failed_claim:
+        judge.fail("OWN-04", "refused as before: the first attempt took nothing")
     error = judge.demand_refusal(outcome, must, may=may)
+    if existing is None and session_id in instance.failed_claim:
+        judge.witness("OWN-04")
     judge.exact = judge.exact and judge.world.known_to_all(instance.number, session_id)
     first = next((clause for clause, kinds in must.items() if error.kind in kinds), next(iter(must)))
     if existing is None:

@@ -13,6 +13,10 @@ from typing import Any
 from conformance.contract import SessionHeader
 
 
+STRONG_TAGS = ("SEQ-02", "SEQ-11", "JSON-02", "JSON-03", "FMT-02", "SEQ-03", "OWN-06", "SVC-02", "OWN-14", "SVC-12")
+"""Tags of operations that tried to change something; the others only looked."""
+
+
 @dataclass(slots=True, eq=False)
 class Session:
     """One incarnation of one id.
@@ -29,7 +33,8 @@ class Session:
         shown: instance -> how many events it has been shown; an instance that is in it has seen the session.
         verified: how many events any instance has read back exactly.
         stir: counts what may change a revision without changing the log.
-        tags: clauses that forbid what was done since the log was last read back whole, oldest first.
+        tags: clauses that forbid what was done since the log was last read back whole, oldest first; those about
+            operations that only looked, since it was last written too.
         refused, refused_by: the events of the latest refused batch, and the clause that refused it.
         scribbled: seqs of events whose batch the caller overwrote after the call (SEQ-06).
         handed: instance -> how many events stood in results of its reads that the caller overwrote (SEQ-07).
@@ -37,7 +42,7 @@ class Session:
         grown_at: the step of the latest append.
         closed_at: the step of the latest close of an owner.
         read_unowned: a read open came since the latest owner, so that ownership taken now is its doing (OWN-03).
-        counted: instance -> the event count it last gave.
+        counted: instance -> the event counts it gave.
         erased: it never was: closed before anything made it visible to others (MAT-03).
         opaque: what it holds cannot be told any more, so that nothing about it is judged: it holds what reads must
             refuse (FMT-02, ``unknown_types="store"``), two instances wrote it side by side, or its owner was collected.
@@ -69,7 +74,7 @@ class Session:
     grown_at: int = 0
     closed_at: int | None = None
     read_unowned: bool = False
-    counted: dict[int, int] = field(default_factory=dict)
+    counted: dict[int, set[int]] = field(default_factory=dict)
     erased: bool = False
     opaque: bool = False
 

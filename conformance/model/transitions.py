@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from conformance.contract import Capabilities
-from conformance.model.state import Handle, Session, World
+from conformance.model.state import STRONG_TAGS, Handle, Session, World
 
 
 class Standing(Enum):
@@ -60,7 +60,13 @@ def cover(world: World, handle: Handle, kind: str) -> None:
     session.durable = True
     session.barrier_kind, session.barrier_at = kind, world.step
     session.stir += 1
+    forget_looks(session)
     handle.dirty = False
+
+
+def forget_looks(session: Session) -> None:
+    """The session was written: whoever only looked before that is no longer the first to be suspected."""
+    session.tags = [tag for tag in session.tags if tag in STRONG_TAGS]
 
 
 def hush(world: World, session: Session, clause: str) -> None:

@@ -157,7 +157,7 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     floor = call.floors[session.serial]
     end = len(session.log) if op.length is None else op.offset + op.length
     wanted = f"{log_text(session.log[op.offset : end])} (of a log of {len(session.log)})"
-    value = judge.demand_success(outcome, _raising(judge, handle), wanted)
+    value = judge.demand_success(outcome, blame.raising(judge, handle, op.offset, op.length), wanted)
     if not isinstance(value, list):
         judge.fail("READ-01", wanted)
     if op.length is not None and len(value) > op.length:
@@ -174,11 +174,6 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
 
 def _bounded(op: Read) -> bool:
     return op.offset != 0 or op.length is not None
-
-
-def _raising(judge: Judge, handle: Handle) -> str:
-    """The clause broken where a read that must answer raises."""
-    return "FLUSH-04" if handle.swept else blame.stale(judge, handle)
 
 
 def _compare(handle: Handle, op: Read, value: list[Any], wanted: str, judge: Judge) -> None:
@@ -203,7 +198,7 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
     """Count the clauses that a wrong answer to this read would have broken."""
     session = handle.session
     first, upto = op.offset, op.offset + count
-    found = {_raising(judge, handle)}
+    found = {blame.raising(judge, handle, op.offset, op.length)}
     if _bounded(op) and session.log:
         found.add("READ-01")
     if not _bounded(op):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import HEADER_KEYS, SessionHeader
+from conformance.model import blame
 from conformance.model.history import SnapshotView
 from conformance.model.state import Instance, RevisionBook, Session
 from conformance.model.values import plain, same
@@ -90,16 +91,15 @@ def _check_count(judge: Judge, instance: Instance, session: Session, view: Snaps
     count, most = view.event_count, len(session.log)
     if count is None:
         return
-    before = session.counted.get(instance.number, 0)
-    clause = "FRESH-02" if session.home == instance.number else "FRESH-04"
+    given = session.counted.setdefault(instance.number, set())
     wanted = f"event_count={most}" if floor == most else f"event_count from {floor} to {most}"
-    if type(count) is not int or count > most or (count < floor and count != before):
-        judge.fail("REV-05", wanted, f"event_count={count!r}")
-    if count < floor:
-        judge.fail(clause, wanted, f"event_count={count!r}", note="that is the count an earlier snapshot gave")
-    if floor > before:
-        judge.witness(clause)
-    session.counted[instance.number] = count
+    if type(count) is not int or not floor <= count <= most:
+        note = "an earlier snapshot gave that count" if count in given else ""
+        judge.fail(blame.miscounted(judge, instance, session, count, floor), wanted, f"event_count={count!r}", note)
+    latest = max(given, default=0)
+    if latest < floor:
+        judge.witness(blame.miscounted(judge, instance, session, latest, floor))
+    given.add(count)
     session.show(instance.number, count)
 
 

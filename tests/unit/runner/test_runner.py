@@ -1,0 +1,165 @@
+"""The runner: one item at a time, told as events, the same for the same seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.clauses import UnknownClauseError
+from conformance.drivers.errors import SetupError, UsageError
+from conformance.report.events import FailureFound, ItemFinished, ReportEvent
+from conformance.runner import Item, Plan, Settings, make_plan, run, run_item
+
+BROKEN_BACKEND = """
+from pathlib import Path
+
+from conformance import Backend, Capabilities
+from reference_backend.memory import MemoryHandle, MemoryPersistence
+
+
+class Handle(MemoryHandle):
+    __slots__ = ()
+
+    async def read(self, offset=0, length=None):
+        found = await super().read(offset, length)
+        return found[:-1] if len(found) > 2 else found
+
+
+class Persistence(MemoryPersistence):
+    async def create(self, header, inherited_event_count=None):
+        handle = await super().create(header, inherited_event_count)
+        handle.__class__ = Handle
+        return handle
+
+
+def open_it(root: Path) -> Persistence:
+    return Persistence()
+
+
+def fail(root: Path) -> Persistence:
+    raise OSError("no such device")
+
+
+short = Backend(name="short", open=open_it, capabilities=Capabilities(durability="none", storage="memory"))
+failing = Backend(name="failing", open=fail)
+"""
+
+
+@pytest.fixture
+def backend_file(tmp_path: Path) -> Path:
+    """A file with a backend whose writers lose the last event of three or more, and one that cannot start."""
+    path = tmp_path / "broken.py"
+    path.write_text(BROKEN_BACKEND)
+    return path
+
+
+def machine_of(plan: Plan) -> Item:
+    """The sequential machine's item."""
+    return next(item for item in plan.items if item.id == "conformance::machine::sequential")
+
+
+def failures(events: list[ReportEvent]) -> list[FailureFound]:
+    """The failures among the events."""
+    return [event for event in events if isinstance(event, FailureFound)]
+
+
+def test_a_machine_finds_a_bug_shrinks_it_and_saves_a_case(backend_file: Path, tmp_path: Path) -> None:
+    """A planted bug is found without any scenario, as a program of the few calls it needs."""
+    plan = make_plan(Settings(backend=f"{backend_file}:short", state=tmp_path / "state", max_examples=200, seed=3))
+    events = run_item(plan, machine_of(plan), share=60)
+    found = failures(events)
+    assert [failure.clause for failure in found] == ["READ-04"]
+    assert [operation["do"] for operation in found[0].program] == ["open_instance", "create", "append", "read"]
+    assert len(found[0].program[2]["events"]) == 3
+    assert json.loads(Path(found[0].case).read_text())["clause"] == "READ-04"
+    finished = events[-1]
+    assert isinstance(finished, ItemFinished)
+    assert finished.outcome == "failed"
+
+
+def test_an_earlier_failure_is_tried_first(backend_file: Path, tmp_path: Path) -> None:
+    """A saved case that still fails is reported without a hunt; once it is mended the hunt goes on."""
+    settings = Settings(backend=f"{backend_file}:short", state=tmp_path / "state", max_examples=200, seed=3)
+    plan = make_plan(settings)
+    run_item(plan, machine_of(plan), share=60)
+    again = run_item(plan, machine_of(plan), share=60)
+    assert [failure.clause for failure in failures(again)] == ["READ-04"]
+    finished = again[-1]
+    assert isinstance(finished, ItemFinished)
+    assert finished.programs == 1
+
+
+def test_a_budget_ends_the_hunt_and_is_no_failure(tmp_path: Path) -> None:
+    """With no time left a machine performs nothing and finds nothing, and says so by its counts."""
+    plan = make_plan(Settings(backend="memory", state=tmp_path, max_examples=10_000))
+    events = run_item(plan, machine_of(plan), share=0)
+    finished = events[-1]
+    assert isinstance(finished, ItemFinished)
+    assert finished.outcome == "passed"
+    assert finished.operations == 0
+
+
+def test_the_same_seed_gives_the_same_programs_in_every_process(tmp_path: Path) -> None:
+    """Hash seeds and processes do not matter: a run is a function of its seed."""
+    script = (
+        "import sys, pathlib, hashlib\n"
+        "from conformance.drivers.execution import Execution\n"
+        "from conformance.runner import Settings, make_plan, run_item\n"
+        "from conformance.model.history import event_to_json\n"
+        "digest = hashlib.sha256()\n"
+        "finish = Execution.finish\n"
+        "def spy(self):\n"
+        "    digest.update(repr([event_to_json(event) for event in self.history]).encode())\n"
+        "    finish(self)\n"
+        "Execution.finish = spy\n"
+        "plan = make_plan(Settings(backend='memory', state=pathlib.Path(sys.argv[1]), max_examples=15, seed=11))\n"
+        "item = next(i for i in plan.items if i.id == 'conformance::machine::sequential')\n"
+        "run_item(plan, item, share=600)\n"
+        "print(digest.hexdigest())\n"
+    )
+    digests = set()
+    for hash_seed in ("0", "1", "271828"):
+        found = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(found.stdout)
+    assert len(digests) == 1
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    """A finished run leaves no journal, no scratch root and no case."""
+    state = tmp_path / "state"
+    plan = make_plan(Settings(backend="memory", state=state, clauses=("SEQ-02",), max_examples=5))
+    told: list[ReportEvent] = []
+    assert run(plan, told.append) == 0
+    assert list(state.iterdir()) == []
+
+
+def test_a_backend_that_cannot_start_is_named_with_the_cause(backend_file: Path) -> None:
+    """A factory that raises is a set-up error before anything is judged."""
+    with pytest.raises(SetupError, match=r"failing.*no such device"):
+        make_plan(Settings(backend=f"{backend_file}:failing"))
+
+
+def test_unknown_profiles_and_clauses_are_usage_errors() -> None:
+    """A misspelt profile lists the known ones; a pattern that matches no clause is an error."""
+    with pytest.raises(UsageError, match="smoke"):
+        make_plan(Settings(backend="memory", profile="smokey"))
+    with pytest.raises(UnknownClauseError):
+        make_plan(Settings(backend="memory", clauses=("SEQ-99",)))
+
+
+def test_selecting_clauses_selects_items(tmp_path: Path) -> None:
+    """Only items that can witness a selected clause are in the plan."""
+    plan = make_plan(Settings(backend="memory", clauses=("SEQ-02",), state=tmp_path))
+    assert plan.items
+    assert all("SEQ-02" in item.clauses for item in plan.items)
