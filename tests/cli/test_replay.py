@@ -18,8 +18,8 @@ MUTANT = f"{Path(__file__).parents[1] / 'mutants' / 'seq.py'}:gap_accepted"
 
 @pytest.fixture
 def case(here: Path) -> str:
-    """A saved failure of SEQ-02: the second event is missing."""
-    events = [{"type": "turn/start", "seq": seq, "time": 0, "data": {"turn": 1}} for seq in (0, 2)]
+    """A saved failure of SEQ-02: the first event of an empty log has seq 3."""
+    events = [{"type": "turn/start", "seq": 3, "time": 0, "data": {"turn": 1}}]
     header = SessionHeader(id="s", created_at=0)
     program = Program((OpenInstance(0), Create(0, 0, header), Append(0, events), Close(0), CloseInstance(0)))
     saved = Case(

@@ -18,7 +18,7 @@ from conformance.runner import Plan, Settings
 from tests.cli.conftest import Command
 
 MUTANT = f"{Path(__file__).parents[1] / 'mutants' / 'seq.py'}:gap_accepted"
-QUICK = ("--profile", "smoke", "--seed", "7")
+QUICK = ("--profile", "smoke", "--max-examples", "5", "--seed", "7")
 
 
 @pytest.fixture

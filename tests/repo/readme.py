@@ -69,7 +69,7 @@ def _names(node: ast.stmt) -> set[str]:
 def block() -> str:
     """The text between the markers."""
     failure = textwrap.dedent(render_failure(find_failure())).strip("\n")
-    return f"```python\n{planted_bug()}\n```\n\n```console\n$ {COMMAND}\n{failure}\n```\n"
+    return f"```python\n{planted_bug()}\n```\n\n```console\n$ {COMMAND}\n…\n{failure}\n```\n"
 
 
 def with_block(text: str, new: str) -> str:
