@@ -82,7 +82,7 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
 
 
 def _is_remembered(judge: Judge, handle: Handle, op: Append) -> bool:
-    """Whether the batch continues the log as an earlier owner in this instance left it, before others wrote (OWN-02)."""
+    """Whether the batch continues the log where an earlier owner in this instance left it (OWN-02)."""
     session, first = handle.session, op.events[0]["seq"]
     if not handle.reopened or handle.rounds or first >= len(session.log):
         return False

@@ -12,7 +12,6 @@ from typing import Any
 
 from conformance.contract import SessionHeader
 
-
 STRONG_TAGS = ("SEQ-02", "SEQ-11", "JSON-02", "JSON-03", "FMT-02", "SEQ-03", "OWN-06", "SVC-02", "OWN-14", "SVC-12")
 """Tags of operations that tried to change something; the others only looked."""
 
