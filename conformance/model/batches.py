@@ -26,11 +26,13 @@ class Refusals:
     Attributes:
         must: clause id -> error kinds, any of which will do; empty where the call has to resolve.
         may: error kinds that are allowed besides resolving (what is beyond JSON's common ground).
+        plain: the batch is made of JSON's common ground alone.
         expected, got: seqs at the first offending place, where SEQ-02 is among ``must``.
     """
 
     must: dict[str, frozenset[str]] = field(default_factory=dict)
     may: frozenset[str] = frozenset()
+    plain: bool = True
     expected: int = 0
     got: int = 0
 
@@ -50,34 +52,54 @@ class JsonGrade:
     COMMON, BEYOND, OUTSIDE = 0, 1, 2
 
 
-def json_grade(value: Any, ancestors: frozenset[int] = frozenset()) -> int:
-    """The grade of a value: the worst of its parts (JSON-02 for OUTSIDE, JSON-03 for BEYOND)."""
+def json_grade(value: Any, ancestors: tuple[int, ...] = ()) -> int:
+    """The grade of a value: the worst of its parts (JSON-02 for OUTSIDE, JSON-03 for BEYOND).
+
+    Args:
+        ancestors: ids of the containers around the value, by which a cycle is known.
+    """
     kind = type(value)
+    if kind is dict:
+        items: Any = value.values()
+        worst = JsonGrade.COMMON
+        for key in value:
+            if type(key) is not str:
+                return JsonGrade.OUTSIDE
+            if not key.isascii() and not _encodes(key):
+                worst = JsonGrade.BEYOND
+    elif kind is list or kind is tuple:
+        items = value
+        worst = JsonGrade.BEYOND if kind is tuple else JsonGrade.COMMON
+    else:
+        return _scalar_grade(value, kind)
+    if id(value) in ancestors:
+        return JsonGrade.OUTSIDE
+    inside = (*ancestors, id(value))
+    for item in items:
+        kind = type(item)
+        if kind is str and item.isascii():
+            continue
+        grade = json_grade(item, inside) if kind in _CONTAINERS else _scalar_grade(item, kind)
+        if grade > worst:
+            worst = grade
+    return worst
+
+
+_CONTAINERS = frozenset({dict, list, tuple})
+
+
+def _scalar_grade(value: Any, kind: type) -> int:
     if kind is str:
-        return JsonGrade.COMMON if value.isascii() or _encodes(value) else JsonGrade.BEYOND
-    if value is None or kind is bool:
-        return JsonGrade.COMMON
+        return JsonGrade.COMMON if _encodes(value) else JsonGrade.BEYOND
     if kind is int:
         return JsonGrade.COMMON if -SAFE <= value <= SAFE else JsonGrade.BEYOND
+    if value is None or kind is bool:
+        return JsonGrade.COMMON
     if kind is float:
         if not math.isfinite(value):
             return JsonGrade.OUTSIDE
         return JsonGrade.BEYOND if value == 0 and math.copysign(1, value) < 0 else JsonGrade.COMMON
-    if kind is not dict and kind is not list and kind is not tuple:
-        return JsonGrade.OUTSIDE
-    if id(value) in ancestors:
-        return JsonGrade.OUTSIDE
-    inside = ancestors | {id(value)}
-    worst = JsonGrade.BEYOND if kind is tuple else JsonGrade.COMMON
-    if kind is dict:
-        for key, item in value.items():
-            if type(key) is not str:
-                return JsonGrade.OUTSIDE
-            worst = max(worst, json_grade(key), json_grade(item, inside))
-        return worst
-    for item in value:
-        worst = max(worst, json_grade(item, inside))
-    return worst
+    return JsonGrade.OUTSIDE
 
 
 def _encodes(text: str) -> bool:
@@ -117,7 +139,8 @@ def batch_refusals(events: Any, next_seq: int, capabilities: Capabilities) -> Re
         found.demand("SEQ-11", BAD_ARGUMENT)
         found.may = _other_faults(events, next_seq, capabilities)
         return found
-    grade = max(map(json_grade, events), default=JsonGrade.COMMON)
+    grade = json_grade(events)
+    found.plain = grade == JsonGrade.COMMON
     if grade == JsonGrade.OUTSIDE:
         found.demand("JSON-02", BAD_ARGUMENT)
     elif grade == JsonGrade.BEYOND or not all(map(_optional_keys_fit, events)):
@@ -153,8 +176,10 @@ def _other_faults(events: Any, next_seq: int, capabilities: Capabilities) -> fro
 
 def _optional_keys_fit(event: Mapping[str, Any]) -> bool:
     """Whether the keys that an event may have hold what they should; the contract does not ask to refuse others."""
-    cited = event.get("sourceEventSeqs", [])
-    return type(event.get("ignorable", False)) is bool and isinstance(cited, list) and all(map(_is_int, cited))
+    if "ignorable" in event and type(event["ignorable"]) is not bool:
+        return False
+    cited = event.get("sourceEventSeqs")
+    return cited is None or (isinstance(cited, list) and all(map(_is_int, cited)))
 
 
 def header_refusals(header: Any, inherited: Any) -> Refusals:

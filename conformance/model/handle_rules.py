@@ -78,7 +78,7 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         session.stir += 1
         handle.after_refusal = True
     else:
-        _accepted_batch(judge, handle, op, found, outcome)
+        _accepted_batch(judge, handle, op, found, outcome, common=refusals.plain)
 
 
 def _is_remembered(judge: Judge, handle: Handle, op: Append) -> bool:
@@ -171,18 +171,23 @@ def _append_blame(judge: Judge, handle: Handle, op: Append, kind: str) -> str:
     return "SEQ-09" if clause == "SEQ-01" and judge.world.refusal_of not in (None, handle.session.id) else clause
 
 
-def _accepted_batch(judge: Judge, handle: Handle, op: Append, found: Standing, outcome: Outcome) -> None:
+def _accepted_batch(
+    judge: Judge, handle: Handle, op: Append, found: Standing, outcome: Outcome, *, common: bool
+) -> None:
     world, session = judge.world, handle.session
-    wanted = f"resolved: the log ends before seq {len(session.log)} and the batch is {log_text(op.events)}"
-    judge.demand_success(outcome, _append_blame(judge, handle, op, kind_of(outcome)), wanted)
+    judge.demand_success(
+        outcome,
+        _append_blame(judge, handle, op, kind_of(outcome)),
+        lambda: f"resolved: the log ends before seq {len(session.log)} and the batch is {log_text(op.events)}",
+    )
     judge.witness(_append_blame(judge, handle, op, ""))
     if handle.rounds:
         judge.witness(_append_blame(judge, handle, op, "SessionOwnershipLostError"))
     if world.refusal_of != session.id:
         world.refusal_of = None
     first = len(session.log)
-    # A result of ours is compared with the log again and again, so it is made of plain dicts and lists once.
-    session.log.extend(plain(event) for event in op.events)
+    # The program's own events are never handed to a backend, only copies of them, so they serve as the log.
+    session.log.extend(op.events if common else plain(op.events))
     if op.scribble:
         session.scribbled.update(range(first, len(session.log)))
     if judge.capabilities.vocabulary == "closed" and not all(map(understood, op.events)):

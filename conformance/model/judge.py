@@ -124,11 +124,17 @@ class Judge:
         for clause in clauses:
             self.witnesses[clause] += 1
 
-    def fail(self, clauses: str | Sequence[str], expected: str, observed: str = "", note: str = "") -> NoReturn:
-        """Raise the Violation of the narrowest of these clauses; ties go to the first."""
+    def fail(
+        self, clauses: str | Sequence[str], expected: str | Callable[[], str], observed: str = "", note: str = ""
+    ) -> NoReturn:
+        """Raise the Violation of the narrowest of these clauses; ties go to the first.
+
+        Args:
+            expected: the phrase, or what makes it, where it is long and seldom needed.
+        """
         blamed = clauses if isinstance(clauses, str) else narrowest(clauses)
         raise violation(blamed)(
-            expected=expected,
+            expected=expected if isinstance(expected, str) else expected(),
             observed=observed or outcome_text(self._outcome),
             note=note,
             call=self._current,
@@ -160,7 +166,7 @@ class Judge:
         first = " before any other refusal" if closed else ""
         self.fail(next(iter(must)), f"refused with {wanted}{first}, and nothing stored")
 
-    def demand_success(self, outcome: Outcome, clauses: str | Sequence[str], expected: str) -> Any:
+    def demand_success(self, outcome: Outcome, clauses: str | Sequence[str], expected: str | Callable[[], str]) -> Any:
         """The value of a call that had to resolve; where it did not, one of these clauses is violated."""
         if isinstance(outcome, Raised):
             self.fail(clauses, expected)

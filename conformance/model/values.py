@@ -11,6 +11,7 @@ import base64
 import datetime
 import decimal
 import enum
+import marshal
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -166,6 +167,11 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _SCALARS:
         return value
+    # The plain types first: asking the abstract ones costs more than everything else here.
+    if kind is dict:
+        return {key: item if type(item) in _SCALARS else plain(item) for key, item in value.items()}
+    if kind is list:
+        return [item if type(item) in _SCALARS else plain(item) for item in value]
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
@@ -184,10 +190,21 @@ def same(left: Any, right: Any, *, exact: bool = True) -> bool:
     """
     if left is right:
         return True
-    # Comparing and printing run in C; the slow walk only serves what they cannot settle.
+    # Comparing and marshalling run in C; the slow walk only serves what they cannot settle. Equal bytes mean equal
+    # types and bits; unequal ones may come from another order of keys, or from 1 beside 1.0.
     if left != right:
         return False
-    return repr(left) == repr(right) or _same(left, right, exact)
+    try:
+        if marshal.dumps(left, _NO_REFERENCES) == marshal.dumps(right, _NO_REFERENCES):
+            return True
+    except ValueError:
+        # Something that is no JSON, or nested past what marshal goes to.
+        pass
+    return _same(left, right, exact)
+
+
+_NO_REFERENCES = 2
+"""Version of the marshal format in which equal values give equal bytes, whoever else refers to them."""
 
 
 def _same(left: Any, right: Any, exact: bool) -> bool:

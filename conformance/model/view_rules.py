@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from conformance.model import blame
@@ -156,13 +157,16 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
         return
     floor = call.floors[session.serial]
     end = len(session.log) if op.length is None else op.offset + op.length
-    wanted = f"{log_text(session.log[op.offset : end])} (of a log of {len(session.log)})"
+
+    def wanted() -> str:
+        return f"{log_text(session.log[op.offset : end])} (of a log of {len(session.log)})"
+
     value = judge.demand_success(outcome, blame.raising(judge, handle, op.offset, op.length), wanted)
     if not isinstance(value, list):
         judge.fail("READ-01", wanted)
     if op.length is not None and len(value) > op.length:
         judge.fail("READ-01", f"at most {op.length} events", f"returned {log_text(value)}")
-    _compare(handle, op, value, wanted, judge)
+    _compare(judge, handle, op, value, wanted)
     least = max(0, min(floor, end) - op.offset)
     if len(value) < least:
         upto = op.offset + len(value)
@@ -176,7 +180,7 @@ def _bounded(op: Read) -> bool:
     return op.offset != 0 or op.length is not None
 
 
-def _compare(handle: Handle, op: Read, value: list[Any], wanted: str, judge: Judge) -> None:
+def _compare(judge: Judge, handle: Handle, op: Read, value: list[Any], wanted: Callable[[], str]) -> None:
     """Every event that is there must be the one that was appended at its seq."""
     log = handle.session.log
     exact = judge.capabilities.numbers == "exact"
