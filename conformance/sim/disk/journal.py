@@ -76,7 +76,7 @@ class Journal:
         """Walk the image; None where the path leads out of it, or is not known (which blinds the recording)."""
         start, text = where
         node: Node = start or self.image.top
-        holder = start or self.image.top
+        holder = node if isinstance(node, Directory) else self.image.top
         name = "."
         links = 0
         pending = [part for part in text.split("/")[::-1] if part not in ("", ".")]

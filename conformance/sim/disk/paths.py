@@ -10,6 +10,7 @@ Does not: notice that another process made a symbolic link into the root at a pa
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from conformance.sim.disk.image import Directory, Node
 _MOST_REMEMBERED = 10_000
 _MOST_LINKS = 40
 _CHANGING = ("/proc", "/dev/fd")
+_DESCRIPTOR = re.compile(r"/(?:proc/self|dev)/fd/(\d+)")
 
 
 @dataclass(slots=True)
@@ -42,8 +44,8 @@ class OpenFile:
         return bool(self.flags & os.O_APPEND)
 
 
-Where: TypeAlias = tuple[Directory | None, str]
-"""A path under the root: the directory to start from (None: the top), and the names from there."""
+Where: TypeAlias = tuple[Node | None, str]
+"""A path under the root: the inode to start from (None: the top), and the names from there."""
 
 
 class Locator:
@@ -111,6 +113,13 @@ class Locator:
         return self._search(path, follow=follow)
 
     def _search(self, path: str, *, follow: bool) -> Where | None:
+        number = _DESCRIPTOR.fullmatch(path)
+        if number is not None:
+            # It leads to what the descriptor is open on, which need not have a name any more.
+            file = self._files.get(int(number[1]))
+            if file is None or not follow:
+                return None
+            return (None, file.text) if file.node is None else (file.node, "")
         direct = self._canonical(path)
         found = self.match(direct)
         if found is not None:

@@ -47,6 +47,10 @@ class _FileIOType(ABCMeta):
 class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
     """A raw file whose input and output are reported while its descriptor lies under the root of a recording."""
 
+    # Messages and reports name the class that the caller knows.
+    __module__ = "_io"
+    __qualname__ = "FileIO"
+
     def __init__(
         self,
         file: Any,
@@ -76,9 +80,7 @@ class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
 
     def read(self, size: int | None = -1, /) -> Any:
         """See `io.FileIO.read`."""
-        if size is None or size < 0:
-            return self.readall()
-        data = super().read(size)
+        data = super().read(-1 if size is None else size)
         session = self._session()
         if session is not None:
             session.read(len(data or b""))
@@ -127,6 +129,9 @@ class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
         if session is not None and not self.closed and self.closefd:
             session.files.pop(self.fileno(), None)
         super().close()
+
+
+RecordedFileIO.__name__ = "FileIO"
 
 
 def _is_ours(file: Any, opener: object) -> bool:

@@ -1,0 +1,273 @@
+"""The patched functions come and go without a trace, and reach whoever captured a real one earlier."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import gc
+import io
+import logging
+import mmap
+import os
+import posix
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.sim.disk import Patching, Recorder, RecorderError
+
+SAID = [name for name in dir(os) if name.startswith("supports_") and isinstance(getattr(os, name), set)]
+
+
+def everything() -> dict[str, Any]:
+    """The namespaces and sets that patching touches."""
+    names = {module.__name__: dict(vars(module)) for module in (os, posix, io, builtins, mmap)}
+    return names | {name: set(getattr(os, name)) for name in SAID}
+
+
+@pytest.fixture
+def untouched() -> Iterator[None]:
+    """Whatever the test does, the patched names are as they were afterwards."""
+    before = everything()
+    yield
+    assert everything() == before
+    for space in (os, posix, io, builtins):
+        for name, value in vars(space).items():
+            assert value is before[space.__name__][name]
+
+
+def capture(source: str) -> types.ModuleType:
+    """A module that captured real functions before any recording."""
+    module = types.ModuleType("captured_early")
+    sys.modules[module.__name__] = module
+    exec(source, vars(module))
+    return module
+
+
+@pytest.fixture
+def forget() -> Iterator[None]:
+    """Take the captured module away again."""
+    yield
+    sys.modules.pop("captured_early", None)
+    gc.collect()
+
+
+def test_nothing_is_left_behind(untouched: None, root: Path) -> None:
+    """After a recorder, and after one that ended by an exception, all names are what they were."""
+    with Recorder(root):
+        assert isinstance(os.write, types.MethodType)
+        (root / "f").write_bytes(b"x")
+    with pytest.raises(KeyError), Recorder(root):
+        raise KeyError
+    with Patching(), Patching(), Recorder(root):
+        pass
+
+
+def test_a_recorder_that_cannot_start_leaves_nothing_behind(untouched: None) -> None:
+    """A root that cannot be recorded is refused before anything is patched for good."""
+    with pytest.raises(ValueError, match="cannot be recorded"), Recorder("/"):
+        pass
+
+
+def test_one_recorder_at_a_time(untouched: None, root: Path, tmp_path: Path) -> None:
+    """A second recorder, and a second use of one, are refused, and harm nothing."""
+    with Recorder(root) as recorder:
+        with pytest.raises(RecorderError, match="one recorder at a time"), Recorder(tmp_path / "other"):
+            pass
+        with pytest.raises(RecorderError, match="one recorder at a time"):
+            recorder.__enter__()
+        (root / "f").write_bytes(b"x")
+        assert recorder.total().writes == 1
+    with pytest.raises(RecorderError, match="has been used"):
+        recorder.__enter__()
+    with pytest.raises(RecorderError, match="not entered"):
+        Recorder(root).total()
+
+
+def test_counting_keeps_no_operations(root: Path) -> None:
+    """Without `record` there are counts, and asking for operations says how to get them."""
+    with Recorder(root, record=False) as recorder:
+        (root / "f").write_bytes(b"x")
+    assert recorder.total().bytes_written == 1
+    assert recorder.doubts() == ()
+    with pytest.raises(RecorderError, match="record=True"):
+        recorder.image()
+
+
+CAPTURED: dict[str, str] = {
+    "module name": "from os import write as put",
+    "builtin": "from posix import write as put",
+    "default argument": "from os import write\ndef put(fd, data, write=write): return write(fd, data)",
+    "keyword default": "from os import write\ndef put(fd, data, *, write=write): return write(fd, data)",
+    "class attribute": "import os\nclass Writer:\n    write = os.write\nput = Writer().write",
+    "instance attribute": (
+        "import os\nclass Writer:\n    def __init__(self): self.write = os.write\n"
+        "writer = Writer()\ndef put(fd, data): return writer.write(fd, data)"
+    ),
+    "dictionary": "import os\nways = {'write': os.write}\ndef put(fd, data): return ways['write'](fd, data)",
+    "closure": "import os\ndef make(write):\n    return lambda fd, data: write(fd, data)\nput = make(os.write)",
+}
+
+
+@pytest.mark.parametrize("way", CAPTURED)
+def test_what_was_captured_earlier_is_seen(untouched: None, forget: None, root: Path, way: str) -> None:
+    """A function captured before the recording records, and is the real one again afterwards."""
+    if way == "class attribute":
+        # The attribute is looked up on each call: a bound one would be a partial in all but name.
+        source = "import os\nclass Writer:\n    write = os.write\ndef put(fd, data): return Writer().write(fd, data)"
+    else:
+        source = CAPTURED[way]
+    module = capture(source)
+    with Recorder(root) as recorder:
+        fd = os.open(root / "f", os.O_WRONLY | os.O_CREAT)
+        assert module.put(fd, b"seen") == 4
+        os.close(fd)
+        assert recorder.total().bytes_written == 4
+        assert not [holder for holder in recorder.unseen_holders if "os.write" in holder]
+    assert recorder.check_image() == ""
+    again = capture(source)
+    assert _held(module) == _held(again)
+
+
+def _held(module: types.ModuleType) -> object:
+    """What the captured module holds for `os.write`, by any of the ways."""
+    put = module.put
+    if isinstance(put, types.FunctionType):
+        cells = [cell.cell_contents for cell in put.__closure__ or ()]
+        writers = vars(module).get("ways", {}), vars(vars(module).get("writer", types.SimpleNamespace()))
+        kinds = getattr(module, "Writer", None)
+        return put.__defaults__, put.__kwdefaults__, cells, writers, vars(kinds).get("write") if kinds else None
+    return put
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os, functools\nput = functools.partial(os.write)",
+        "import os\nput = (os.write,)[0].__call__",
+        "import os\nclass Writer:\n    write = staticmethod(os.write)\nput = lambda fd, data: Writer.write(fd, data)",
+        "import os, functools\nput = functools.lru_cache(os.write)",
+        "import os\nways = [os.write]\nput = lambda fd, data: ways[0](fd, data)",
+    ],
+    ids=["partial", "method wrapper", "staticmethod", "cache", "list"],
+)
+def test_what_cannot_be_changed_is_named(untouched: None, forget: None, root: Path, source: str) -> None:
+    """Whoever still holds a real function is listed by the function it holds, and doubted."""
+    module = capture(source)
+    with Recorder(root) as recorder:
+        fd = os.open(root / "f", os.O_WRONLY | os.O_CREAT)
+        module.put(fd, b"unseen")
+        os.close(fd)
+    assert recorder.total().bytes_written == 0
+    assert [holder for holder in recorder.unseen_holders if "os.write" in holder]
+    assert any("a barrier may be unseen" in doubt for doubt in recorder.doubts())
+    assert "'f': 0 bytes are recorded, 6 are on the disk" in recorder.check_image()
+
+
+def test_a_partial_is_listed_with_its_place(forget: None, root: Path) -> None:
+    """The message names the module and the name that hold the partial."""
+    capture("import os, functools\nsync = functools.partial(os.fsync)")
+    with Recorder(root) as recorder:
+        pass
+    assert recorder.unseen_holders == ("captured_early.sync: a functools.partial that holds os.fsync",)
+
+
+def test_a_subclass_from_before_is_listed(forget: None, root: Path) -> None:
+    """A raw file class made before the recording does its own input and output in C."""
+    capture("import io\nclass Raw(io.FileIO):\n    pass")
+    with Recorder(root) as recorder:
+        pass
+    assert recorder.unseen_holders == ("class captured_early.Raw: a subclass of _io.FileIO",)
+
+
+def test_what_is_captured_while_recording_is_given_back(untouched: None, forget: None, root: Path) -> None:
+    """A module imported during a recording holds the real functions afterwards; what cannot be changed passes on."""
+    with Recorder(root):
+        module = capture("import os, functools\nfrom os import write\nsync = functools.partial(os.fsync)")
+        assert module.write is os.write
+    assert module.write is os.write
+    fd = os.open(root / "f", os.O_WRONLY | os.O_CREAT)
+    module.sync(fd)
+    os.close(fd)
+
+
+def test_a_class_attribute_made_while_recording_is_not_bound(forget: None, root: Path) -> None:
+    """A patched function kept as a class attribute is not given `self`, as the real one is not."""
+    with Recorder(root) as recorder:
+        module = capture("import os\nclass Store:\n    write, opener = os.write, open")
+        with module.Store().opener(root / "f", "wb", buffering=0) as stream:
+            module.Store().write(stream.fileno(), b"x")
+    assert recorder.total().bytes_written == 1
+
+
+def test_the_usual_process_has_no_unseen_holder(root: Path) -> None:
+    """The standard library and the kit's own dependencies, imported, give no doubt by themselves."""
+    code = (
+        "import asyncio, concurrent.futures, logging.handlers, multiprocessing.connection, shutil, sqlite3, tarfile\n"
+        "import tempfile, zipfile, hypothesis, orjson, zstandard\n"
+        "from conformance.sim.disk import Patching\n"
+        "with Patching() as patching: print(patching.unseen_holders)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("()", "")
+
+
+def test_the_real_types_are_still_recognised(root: Path) -> None:
+    """`isinstance` and `issubclass` hold for the real classes while their names are patched."""
+    real = io.FileIO
+    with open(root / "f", "wb") as before, Recorder(root):
+        assert isinstance(before.raw, io.FileIO)
+        assert issubclass(real, io.FileIO)
+        assert not isinstance(before, io.FileIO)
+        with io.FileIO(os.devnull) as outside:
+            assert type(outside) is real
+        with io.FileIO(root / "g", "w") as inside:
+            assert isinstance(inside, real)
+
+
+def test_what_os_says_of_its_functions_holds_for_the_twins(root: Path) -> None:
+    """`os.open in os.supports_dir_fd` and its like are asked at run time."""
+    before = {name: {one.__name__ for one in getattr(os, name)} for name in SAID}
+    with Patching():
+        assert os.open in os.supports_dir_fd
+        assert os.stat in os.supports_follow_symlinks
+        assert os.scandir in os.supports_fd
+        for name, functions in before.items():
+            assert {one.__name__ for one in getattr(os, name)} == functions
+
+
+def test_logging_and_output_go_on(recorder: Recorder, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Captured output and log files outside the root work while a recorder is entered."""
+    print("printed")
+    logging.getLogger("torntail.test").warning("logged")
+    assert capsys.readouterr().out == "printed\n"
+    assert list(recorder.ops) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform cannot fork")
+def test_a_forked_child_records_nothing(root: Path) -> None:
+    """The child passes everything on; the parent's image check finds what it wrote."""
+    code = (
+        "import os, sys\nfrom conformance.sim.disk import Recorder\n"
+        "with Recorder(sys.argv[1]) as recorder:\n"
+        "    if not (child := os.fork()):\n"
+        "        open(sys.argv[1] + '/f', 'wb').close()\n"
+        "        os._exit(len(recorder.ops))\n"
+        "    print(os.waitpid(child, 0)[1], len(recorder.ops), recorder.check_image())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("0 0 'f': a file is on the disk and none recorded")
+
+
+def test_wrapped_functions_keep_their_names() -> None:
+    """Reports and decorators that read a function's name find the one they know."""
+    plain = {name: getattr(os, name).__name__ for name in ("open", "write", "stat", "fsync")}
+    with Patching():
+        assert {name: getattr(os, name).__name__ for name in plain} == plain
+        wrapped: Callable[..., Any] = functools.wraps(os.write)(lambda *args: None)
+        assert wrapped.__name__ == "write"
