@@ -26,10 +26,9 @@ from reference_backend.ranges import Damage
 
 FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
 _FIELDS = struct.Struct("<IIQQI")
-_SUMS = struct.Struct("<II")
-_PAYLOAD_SIZE = _FIELDS.size + _SUMS.size
-FOOTER_HEAD = struct.pack("<II", 0x184D2A50, _PAYLOAD_SIZE)
-FOOTER_SIZE = len(FOOTER_HEAD) + _PAYLOAD_SIZE
+_PAYLOAD = struct.Struct("<IIQQIII")
+FOOTER_HEAD = struct.pack("<II", 0x184D2A50, _PAYLOAD.size)
+FOOTER_SIZE = len(FOOTER_HEAD) + _PAYLOAD.size
 _FORMAT = 1
 _STEP = 1024
 """Compressed bytes fed at a time where nothing vouches for them: at most 32 MiB of text can come out of that."""
@@ -75,13 +74,13 @@ def make_footer(frame: bytes, first_seq: int, count: int, chain: int) -> Footer:
 def parse_footer(data: bytes, at: int = 0) -> Footer | None:
     """The footer at ``at``, or None where no intact one stands there."""
     payload = at + len(FOOTER_HEAD)
-    if len(data) < at + FOOTER_SIZE or not data.startswith(FOOTER_HEAD, at):
+    end = at + FOOTER_SIZE
+    if len(data) < end or not data.startswith(FOOTER_HEAD, at):
         return None
-    fields = _FIELDS.unpack_from(data, payload)
-    chain, checksum = _SUMS.unpack_from(data, payload + _FIELDS.size)
-    if zlib.crc32(data[payload : at + FOOTER_SIZE - 4]) != checksum or fields[0] != _FORMAT or not fields[1]:
+    version, events, first_seq, length, checksum, chain, own = _PAYLOAD.unpack_from(data, payload)
+    if own != zlib.crc32(data[payload : end - 4]) or version != _FORMAT or not events:
         return None
-    return Footer(fields[2], fields[1], fields[3], fields[4], chain)
+    return Footer(first_seq, events, length, checksum, chain)
 
 
 class _Coders(threading.local):

@@ -11,6 +11,7 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from conformance.contract import SessionEvent
 from reference_backend.positions import MAX_TEXT, TAIL, Check, HeaderBlock, LogEnd, Mark
@@ -68,22 +69,22 @@ class RawCodec:
         self, source: ByteRange, header: HeaderBlock, log: LogEnd, offset: int, stop: int, check: Check
     ) -> list[SessionEvent]:
         """Events ``offset`` to ``stop``, decoded anew and checked."""
-        found: list[SessionEvent] = []
-        if offset < min(stop, log.total):
-            for seq, line in _lines(source, header.end, log.end, offset):
-                found += check([decode_line(line)], seq)
-                if seq + 1 >= stop:
-                    break
-            if len(found) < min(stop, log.total) - offset:
-                raise Damage(f"it holds fewer lines than the seq of its last event ({log.total - 1}) says")
-        return found
+        stop = min(stop, log.total)
+        if offset >= stop:
+            return []
+        lines = islice(_lines(source, header.end, log.end, offset), stop - offset)
+        events = check([decode_line(line) for line in lines], offset)
+        if len(events) < stop - offset:
+            raise Damage(f"it holds fewer lines than the seq of its last event ({log.total - 1}) says")
+        return events
 
     def validate(self, source: ByteRange, header: HeaderBlock, log: LogEnd, check: Check) -> None:
         """Decode and check the whole log, keeping nothing."""
+        lines = _lines(source, header.end, log.end, 0)
         count = 0
-        for seq, line in _lines(source, header.end, log.end, 0):
-            check([decode_line(line)], seq)
-            count += 1
+        while some := [decode_line(line) for line in islice(lines, 256)]:
+            check(some, count)
+            count += len(some)
         if count != log.total:
             raise Damage(f"it holds {count} lines, the seq of its last event says {log.total}")
 
@@ -120,8 +121,8 @@ class RawCodec:
         return type(event) is not dict or event.get("seq") != 0
 
 
-def _lines(source: ByteRange, start: int, end: int, skip: int) -> Iterator[tuple[int, bytes]]:
-    """Lines from number ``skip`` on, numbered from 0, of the bytes from ``start`` to ``end``."""
+def _lines(source: ByteRange, start: int, end: int, skip: int) -> Iterator[bytes]:
+    """The lines of the bytes from ``start`` to ``end``, without the first ``skip``."""
     number = 0
     begun: list[bytes] = []
     for piece in chunks(source, start, end):
@@ -138,9 +139,7 @@ def _lines(source: ByteRange, start: int, end: int, skip: int) -> Iterator[tuple
         lines = piece.split(b"\n")
         lines[0] = b"".join([*begun, lines[0]])
         begun = [lines.pop()]
-        for line in lines:
-            if number >= skip:
-                yield number, line
-            number += 1
+        yield from lines[max(skip - number, 0) :]
+        number += len(lines)
     if any(begun):
         raise Damage("the last line has no end")

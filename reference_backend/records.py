@@ -7,6 +7,7 @@ so that reading costs little more than decoding. It refuses exactly what that fu
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -14,6 +15,9 @@ import orjson
 from conformance.contract import KNOWN_EVENT_TYPES, SessionEvent, validate_stored_events
 from reference_backend.positions import Check
 from reference_backend.ranges import Damage
+
+_SEQ = itemgetter("seq")
+_TYPE = itemgetter("type")
 
 
 def encode_lines(batch: list[SessionEvent]) -> bytes:
@@ -47,6 +51,20 @@ def decode_line(line: bytes) -> Any:
         return orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise Damage(f"a line is no JSON: {error}") from error
+
+
+def is_plain(events: list[Any], first_seq: int) -> bool:
+    """Whether a batch is what this backend wrote, read quickly: objects of known types with the seqs that belong there.
+
+    Only for a batch that a checksum vouches for: it was validated in full before it was encoded. What is not plain (an
+    ignorable type, say) is for the full check to judge.
+    """
+    try:
+        return list(map(_SEQ, events)) == list(
+            range(first_seq, first_seq + len(events))
+        ) and KNOWN_EVENT_TYPES.issuperset(map(_TYPE, events))
+    except (TypeError, KeyError):
+        return False
 
 
 def stored_check(session_id: str, location: str) -> Check:

@@ -25,7 +25,7 @@ from reference_backend.frames import (
 )
 from reference_backend.positions import MAX_TEXT, TAIL, Check, HeaderBlock, LogEnd, Mark
 from reference_backend.ranges import PAGE, WINDOW, BackwardWindow, ByteRange, Damage, nul_runs
-from reference_backend.records import decode_batch
+from reference_backend.records import decode_batch, is_plain
 from reference_backend.recovery import footer_before, last_sound_batch, recover_frames
 
 _HEADER_START = b'{"type":"session"'
@@ -99,7 +99,7 @@ class ZstdCodec:
             place = self._before(source, header, log, offset) if near_end else self._first(header)
             for frame, footer in self._batches(source, log, place):
                 if footer.next_seq > offset:
-                    events = check(_decode(frame, footer), footer.first_seq)
+                    events = _decode(frame, footer, check)
                     first = max(offset - footer.first_seq, 0)
                     found += events[first : stop - footer.first_seq] if first or footer.next_seq > stop else events
                 if footer.next_seq >= stop:
@@ -112,7 +112,7 @@ class ZstdCodec:
     def validate(self, source: ByteRange, header: HeaderBlock, log: LogEnd, check: Check) -> None:
         """Decode and check the whole log, keeping nothing."""
         for frame, footer in self._batches(source, log, self._first(header)):
-            check(_decode(frame, footer), footer.first_seq)
+            _decode(frame, footer, check)
         if log.kept:
             check(decode_batch(log.kept), log.next_seq)
 
@@ -142,28 +142,18 @@ class ZstdCodec:
     def _before(self, source: ByteRange, header: HeaderBlock, log: LogEnd, seq: int) -> _Place:
         """The nearest border at or before ``seq``, by footers from the end."""
         window = BackwardWindow(source)
-        place = _Place(log.end, log.next_seq, log.chain)
-        footer = self._footer_at(window, header, place)
+        offset, expected = log.end, log.next_seq
+        footer = _footer_ending_at(window, header, offset)
         while True:
-            border = place.offset - FOOTER_SIZE - footer.length
-            if border < header.end or footer.next_seq != place.seq:
-                raise Damage(f"the footer before {place.offset} does not fit the log around it")
+            border = offset - FOOTER_SIZE - footer.length
+            if border < header.end or footer.next_seq != expected:
+                raise Damage(f"the footer before {offset} does not fit the log around it")
             if border == header.end:
-                previous = None
-                place = self._first(header)
-            else:
-                previous = self._footer_at(window, header, _Place(border, 0, 0))
-                place = _Place(border, footer.first_seq, previous.chain)
-            if footer.first_seq <= seq or previous is None:
-                return place
-            footer = previous
-
-    def _footer_at(self, window: BackwardWindow, header: HeaderBlock, place: _Place) -> Footer:
-        start = place.offset - FOOTER_SIZE
-        footer = parse_footer(window.at(start, FOOTER_SIZE)) if start >= header.end else None
-        if footer is None:
-            raise Damage(f"no intact footer stands before {place.offset}, where a batch ends")
-        return footer
+                return self._first(header)
+            previous = _footer_ending_at(window, header, border)
+            if footer.first_seq <= seq:
+                return _Place(border, footer.first_seq, previous.chain)
+            offset, expected, footer = border, footer.first_seq, previous
 
     def _batches(self, source: ByteRange, log: LogEnd, place: _Place) -> Iterator[tuple[memoryview, Footer]]:
         """Frames and footers from ``place`` to the end of the log, their order and place checked."""
@@ -193,7 +183,15 @@ class ZstdCodec:
             raise Damage(f"the log ends at {base + cursor} with seq {seq}, {log.end} and {log.next_seq} were expected")
 
 
-def _decode(frame: memoryview, footer: Footer) -> list[object]:
+def _footer_ending_at(window: BackwardWindow, header: HeaderBlock, end: int) -> Footer:
+    start = end - FOOTER_SIZE
+    footer = parse_footer(window.at(start, FOOTER_SIZE)) if start >= header.end else None
+    if footer is None:
+        raise Damage(f"no intact footer stands before {end}, where a batch ends")
+    return footer
+
+
+def _decode(frame: memoryview, footer: Footer, check: Check) -> list[SessionEvent]:
     if zlib.crc32(frame) != footer.checksum:
         raise Damage(f"the batch with seq {footer.first_seq} does not have the checksum that its footer gives")
     events = decode_batch(decode_frame(frame))
@@ -201,7 +199,7 @@ def _decode(frame: memoryview, footer: Footer) -> list[object]:
         raise Damage(
             f"the batch with seq {footer.first_seq} holds {len(events)} events, its footer says {footer.events}"
         )
-    return events
+    return events if is_plain(events, footer.first_seq) else check(events, footer.first_seq)
 
 
 def _torn_header(data: bytes, size: int, *, failed: bool) -> bool:

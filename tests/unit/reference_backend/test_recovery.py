@@ -240,6 +240,29 @@ def test_hostile_frames_are_refused(text: bytes) -> None:
     tracemalloc.stop()
 
 
+@both
+@pytest.mark.parametrize(
+    ("wrong", "refusal"),
+    [
+        ({"type": "no/such"}, SessionFormatUnsupportedError),
+        ({"seq": 3}, SessionPersistenceCorruptionError),
+        ({"seq": None}, SessionPersistenceCorruptionError),
+        ({"type": ["list"]}, SessionPersistenceCorruptionError),
+    ],
+)
+def test_what_was_stored_is_checked_again_when_it_is_read(
+    codec: Codec, wrong: dict[str, object], refusal: type[Exception]
+) -> None:
+    """FMT-02, FMT-04: an event that this build may not serve is refused though every checksum is right."""
+    for bad in ({**event(1), **wrong}, {**event(1), **wrong, "surfaceOp": "append"}):
+        with pytest.raises((refusal, Damage)):
+            recover(codec, image(codec, [event(0), bad, event(2)], batch(3, 1)).data)
+    kept = [event(0), {**event(1), "type": "no/such", "ignorable": True}]
+    found = recover(codec, image(codec, kept).data)
+    assert found is not None
+    assert found[1] == kept
+
+
 def test_hostile_lines_are_refused() -> None:
     """ID-04: a line nested past the parser's limit is corruption, not a torn tail."""
     with pytest.raises(REFUSALS):
