@@ -130,10 +130,11 @@ def _refused_batch(
 ) -> None:
     session = handle.session
     error = judge.demand_refusal(outcome, refusals.must, may=may)
-    clause = next((each for each, kinds in refusals.must.items() if error.kind in kinds), next(iter(refusals.must)))
+    clause = next((each for each, kinds in refusals.must.items() if error.kind in kinds), "")
     if clause in ("SEQ-02", "OWN-02") and (error.expected, error.got) != (refusals.expected, refusals.got):
         wanted = f"expected={refusals.expected}, got={refusals.got}"
         judge.fail(clause, f"SessionContiguityError({wanted}), the first offending place")
+    clause = clause or next(iter(refusals.must))
     session.tag("SEQ-02" if clause == "OWN-02" else clause)
     _remember_refused(handle, op, clause)
     session.stir += 1

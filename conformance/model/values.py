@@ -210,10 +210,21 @@ _NO_REFERENCES = 2
 def _same(left: Any, right: Any, exact: bool) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
+    # Loops and no generators: a frame less for each level of nesting.
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[key], right[key], exact) for key in left)
+        if left.keys() != right.keys():
+            return False
+        for key, item in left.items():  # noqa: SIM110
+            if not _same(item, right[key], exact):
+                return False
+        return True
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(_same(a, b, exact) for a, b in zip(left, right, strict=True))
+        if len(left) != len(right):
+            return False
+        for place, item in enumerate(left):  # noqa: SIM110
+            if not _same(item, right[place], exact):
+                return False
+        return True
     if isinstance(left, float) and isinstance(right, float):
         return struct.pack("<d", left) == struct.pack("<d", right)
     if isinstance(left, int | float) and isinstance(right, int | float):

@@ -1,0 +1,116 @@
+"""Every named scenario: it says what it is, finds no fault in a conforming backend, and witnesses its clauses."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from conformance.checks import SCENARIOS, Scenario, scenario
+from conformance.checks.script import Script
+from conformance.clauses import BUILT, CLAUSES, Need, in_process_route, needs_standing, ruling
+from conformance.contract import Backend
+from conformance.drivers.execution import Execution
+from conformance.drivers.registry import load_backend, partner_for
+from conformance.drivers.workspace import Workspace
+from conformance.model.operations import OpenInstance
+
+BACKENDS = ("memory", "jsonl")
+ROUTE = in_process_route()
+
+
+def runs_on(check: Scenario, backend: Backend) -> bool:
+    """Whether the table lets the scenario run against the backend."""
+    return needs_standing(check.needs, backend, ROUTE).applies
+
+
+RUNS = [
+    pytest.param(name, check, id=f"{name}-{check.item_id}")
+    for name in BACKENDS
+    for check in SCENARIOS
+    if runs_on(check, load_backend(name))
+]
+
+
+def perform(check: Scenario, backend: Backend, workspace: Workspace) -> Execution:
+    """Run a scenario beside its partner."""
+    execution = Execution(backend, workspace.fresh_root(), partner=partner_for(backend))
+    try:
+        check.body(Script(execution))
+    finally:
+        execution.finish()
+    return execution
+
+
+@pytest.fixture(scope="module")
+def workspace() -> object:
+    """One directory for all scenarios of this module."""
+    with Workspace() as made:
+        yield made
+
+
+@pytest.mark.parametrize(("name", "check"), RUNS)
+def test_scenario_witnesses_what_it_declares(name: str, check: Scenario, workspace: Workspace) -> None:
+    """A scenario breaks no clause, contradicts no partner, and witnesses each clause it declares that applies.
+
+    It opens a second instance exactly where it declares to need one.
+    """
+    backend = load_backend(name)
+    execution = perform(check, backend, workspace)
+    applying = [clause for clause in check.clauses if ruling(CLAUSES[clause], backend, ROUTE).applies]
+    assert [clause for clause in applying if not execution.witnesses[clause]] == []
+    opened = sum(isinstance(operation, OpenInstance) for operation in execution.operations)
+    assert (opened > 1) == (Need.FRESH in check.needs)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_every_built_clause_that_applies_has_a_scenario(name: str) -> None:
+    """On each backend the scenarios that run declare every built clause that is asked of it."""
+    backend = load_backend(name)
+    declared = {clause for check in SCENARIOS if runs_on(check, backend) for clause in check.clauses}
+    asked = {clause for clause in BUILT if ruling(CLAUSES[clause], backend, ROUTE).applies}
+    assert asked - declared == set()
+
+
+def test_scenarios_declare_built_clauses_only() -> None:
+    """No scenario stands for a clause that the kit does not count as built."""
+    assert {clause for check in SCENARIOS for clause in check.clauses} - BUILT == set()
+
+
+def test_item_ids_are_unique() -> None:
+    """No two scenarios share an item id."""
+    assert [name for name, count in Counter(check.item_id for check in SCENARIOS).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("check", SCENARIOS, ids=lambda check: check.name)
+def test_titles_are_sentences(check: Scenario) -> None:
+    """The title is one line of a sentence that begins with a capital or a name, without its full stop."""
+    assert check.title
+    assert not check.title.endswith(".")
+    assert check.title[0].isupper() or check.title[0] == "`"
+
+
+def test_same_scenario_gives_the_same_history() -> None:
+    """A scenario is a fixed program: two runs in two roots see the same."""
+    check = next(each for each in SCENARIOS if each.name == "next_owner_continues_at_what_is_stored_now")
+    with Workspace() as workspace:
+        backend = load_backend("jsonl-raw")
+        first, second = perform(check, backend, workspace), perform(check, backend, workspace)
+    assert first.history == second.history
+
+
+@pytest.mark.parametrize("clauses", [(), ("SEQ-99",), ("SEQ-02", "seq-01")])
+def test_unknown_clause_is_refused(clauses: tuple[str, ...]) -> None:
+    """A scenario without a clause, or with one that does not exist, cannot be declared."""
+    with pytest.raises(ValueError, match="expected ids of the catalogue"):
+        scenario(*clauses)
+
+
+def test_scenario_needs_a_docstring() -> None:
+    """A scenario without a title cannot be declared."""
+
+    def untitled(s: Script) -> None:
+        s.instance()
+
+    with pytest.raises(ValueError, match="untitled"):
+        scenario("SEQ-02")(untitled)
