@@ -45,7 +45,7 @@ _WIDTH = 110
 _SESSION = "torntail-doctor"
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Show what this machine and a backend offer.")
 @click.argument("backend", required=False)
 @click.option("--durability", type=click.Choice(get_args(Durability)), help="Rule as if this level were claimed.")
 @click.pass_context

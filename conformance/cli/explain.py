@@ -19,7 +19,7 @@ _WIDTH = 100
 _INDENT = 15
 
 
-@click.command("clauses")
+@click.command("clauses", short_help="Show what the contract asks for.")
 @click.argument("patterns", nargs=-1)
 @click.option("--backend", "spec", metavar="BACKEND", help="Say how each clause stands for this backend.")
 def command(patterns: tuple[str, ...], spec: str | None) -> None:

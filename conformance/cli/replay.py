@@ -22,7 +22,7 @@ from conformance.report.events import FailureFound
 from conformance.report.text import render_failure
 
 
-@click.command("replay")
+@click.command("replay", short_help="Perform a saved failure again.")
 @click.argument("case", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--backend", metavar="BACKEND", help="Perform it on this backend.  [default: the case's own]")
 @click.option("--program", is_flag=True, help="Print the case as a Python program instead of performing it.")

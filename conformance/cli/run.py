@@ -28,24 +28,24 @@ from conformance.runner import PROFILES, Settings, make_plan, run
 _MAX_WIDTH = 120
 
 
-class Budget(click.ParamType[float]):
-    """Wall-clock time such as ``90s`` or ``2h``."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds; a plain number is seconds already."""
-        try:
-            return parse_budget(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The budget as seconds; click calls it on what the command line or the project file says."""
+    if value is None:
+        return None
+    try:
+        return parse_budget(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
 
 
-@click.command("run")
+@click.command("run", short_help="Check a backend and report, clause by clause.")
 @click.argument("backend", required=False)
 @click.option("--profile", type=click.Choice(list(PROFILES)), default="default", show_default=True, help="How much.")
 @click.option(
-    "--budget", type=Budget(), help="Wall-clock time for the whole run: 90, 90s, 5m, 2h.  [default: profile's]"
+    "--budget",
+    metavar="TIME",
+    callback=_seconds,
+    help="Wall-clock time for the whole run: 90, 90s, 5m, 2h.  [default: profile's]",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Repeat the random choices of an earlier run.")
 @click.option(
@@ -77,7 +77,7 @@ def command(
 ) -> None:
     """Check BACKEND: a registered name, module:attribute, or path/to/file.py:attribute.
 
-    Every option may also stand in [tool.torntail] of ./pyproject.toml, BACKEND as "backend".
+    Every setting but --colour may also stand in [tool.torntail] of ./pyproject.toml, BACKEND as "backend".
     """
     if backend is None:
         raise UsageError(

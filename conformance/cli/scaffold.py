@@ -25,7 +25,7 @@ _FILES = {
 }
 
 
-@click.command("init")
+@click.command("init", short_help="Write a backend to start from.")
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--name", default="mine", show_default=True, help="The backend's name, as reports will call it.")
 def command(directory: Path, name: str) -> None:
