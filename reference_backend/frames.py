@@ -53,15 +53,9 @@ class Footer(NamedTuple):
 
     def pack(self) -> bytes:
         """The footer's bytes, ``FOOTER_SIZE`` of them."""
-        payload = self._covered() + struct.pack("<I", self.chain)
+        fields = _FIELDS.pack(_FORMAT, self.events, self.first_seq, self.length, self.checksum)
+        payload = fields + struct.pack("<I", self.chain)
         return FOOTER_HEAD + payload + struct.pack("<I", zlib.crc32(payload))
-
-    def follows(self, chain: int) -> bool:
-        """Whether the chain before this batch was ``chain``."""
-        return zlib.crc32(self._covered(), chain) == self.chain
-
-    def _covered(self) -> bytes:
-        return _FIELDS.pack(_FORMAT, self.events, self.first_seq, self.length, self.checksum)
 
 
 def make_footer(frame: bytes, first_seq: int, count: int, chain: int) -> Footer:
@@ -83,6 +77,12 @@ def parse_footer(data: bytes, at: int = 0) -> Footer | None:
     return Footer(first_seq, events, length, checksum, chain)
 
 
+def chain_at(data: bytes, at: int, before: int) -> int:
+    """The chain that the footer at ``at`` has to give where the one before gave ``before``."""
+    payload = at + len(FOOTER_HEAD)
+    return zlib.crc32(data[payload : payload + _FIELDS.size], before)
+
+
 class _Coders(threading.local):
     """One compressor and one decompressor for each thread: neither may be shared."""
 
@@ -100,16 +100,16 @@ def encode_frame(text: bytes) -> bytes:
 
 
 def decode_frame(frame: bytes | memoryview) -> bytes:
-    """The text of exactly one whole frame.
+    """The text of one whole frame.
 
     Raises:
-        Damage: broken, followed by something else, or larger than ``MAX_TEXT``.
+        Damage: broken, or larger than ``MAX_TEXT``.
     """
     try:
-        size = zstandard.frame_content_size(frame)
-        if not 0 <= size <= MAX_TEXT:
-            raise Damage(f"a frame declares {size} bytes of text, 0 to {MAX_TEXT} are accepted")
-        return _coders.decompressor.decompress(frame, allow_extra_data=False)
+        # Only a frame with this bit in its descriptor can declare more than 64 KiB; a batch seldom has it.
+        if len(frame) > 4 and frame[4] & 0x80 and not 0 <= zstandard.frame_content_size(frame) <= MAX_TEXT:
+            raise Damage(f"a frame declares more than {MAX_TEXT} bytes of text")
+        return _coders.decompressor.decompress(frame)
     except zstandard.ZstdError as error:
         raise Damage(f"a frame cannot be decoded: {error}") from error
 

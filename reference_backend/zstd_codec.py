@@ -17,6 +17,7 @@ from reference_backend.frames import (
     FOOTER_SIZE,
     FRAME_MAGIC,
     Footer,
+    chain_at,
     decode_doubtful,
     decode_frame,
     encode_frame,
@@ -158,6 +159,7 @@ class ZstdCodec:
     def _batches(self, source: ByteRange, log: LogEnd, place: _Place) -> Iterator[tuple[memoryview, Footer]]:
         """Frames and footers from ``place`` to the end of the log, their order and place checked."""
         data = b""
+        view = memoryview(data)
         base, cursor, scan = place.offset, 0, 0
         seq, chain = place.seq, place.chain
         while base + cursor < log.end:
@@ -168,15 +170,16 @@ class ZstdCodec:
                     raise Damage(f"no footer follows the batch at {base + cursor}")
                 scan = max((at if at >= 0 else len(data) - len(FOOTER_HEAD) + 1) - cursor, 0)
                 data = data[cursor:] + source.at(have, min(max(WINDOW, len(data) - cursor), log.end - have))
+                view = memoryview(data)
                 base, cursor = base + cursor, 0
                 continue
             footer = parse_footer(data, at)
             if footer is None:
                 scan = at + 1
                 continue
-            if footer.length != at - cursor or footer.first_seq != seq or not footer.follows(chain):
+            if footer.length != at - cursor or footer.first_seq != seq or footer.chain != chain_at(data, at, chain):
                 raise Damage(f"the batch at {base + cursor} is not the one that belongs there (seq {seq} was expected)")
-            yield memoryview(data)[cursor:at], footer
+            yield view[cursor:at], footer
             seq, chain = footer.next_seq, footer.chain
             cursor = scan = at + FOOTER_SIZE
         if base + cursor != log.end or seq != log.next_seq:
