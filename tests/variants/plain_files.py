@@ -81,8 +81,6 @@ class PlainHandle:
         start, count = check_read_range(offset, length)
         if self.draft is not None and self.draft.erased:
             raise SessionPersistenceNotFoundError(f"session {self.id!r} was never stored", session_id=self.id)
-        if self.draft is not None and not self.draft.stored:
-            return []
         events = self.stored_events()
         if len(events) < self.shown:
             raise SessionPersistenceCorruptionError(
@@ -92,7 +90,9 @@ class PlainHandle:
         return events[start : None if count is None else start + count]
 
     def stored_events(self) -> list[SessionEvent]:
-        """All events of the file."""
+        """All events of the file; none before there is one."""
+        if self.draft is not None and not self.draft.stored:
+            return []
         stored = load(self.path)
         if stored is None:
             raise SessionPersistenceNotFoundError(f"session {self.id!r}: {self.path} is gone", session_id=self.id)
@@ -269,10 +269,17 @@ class PlainFiles:
             raise ExceptionGroup("not every session could be flushed", failures)
 
     async def close(self) -> None:
-        """Close every writer; readers look at ``closed``. Again is nothing."""
+        """Close every writer, whatever fails; readers look at ``closed``. Again is nothing."""
+        failures = []
         for handle in list(self.writers.values()):
-            await handle.close()
+            try:
+                await handle.close()
+            except (SessionPersistenceError, OSError) as problem:
+                problem.add_note(f"session {handle.id!r}")
+                failures.append(problem)
         self.closed = True
+        if failures:
+            raise ExceptionGroup("not every session could be closed", failures)
 
     def release(self, handle: PlainHandle) -> None:
         """Take ownership back from a handle that closes, if it has it."""

@@ -154,14 +154,19 @@ class RowsHandle:
     @locked
     def append(self, events: list[SessionEvent]) -> None:
         """Store a batch in one transaction."""
+        batch = self.checked(events)
+        if batch:
+            self.write(batch)
+
+    def checked(self, events: list[SessionEvent]) -> list[SessionEvent]:
+        """A copy of a batch that may be stored; looks at nothing stored."""
         self.check_writable()
         batch = materialize_append_batch(events)
         for expected, event in enumerate(batch, start=self.next_seq):
             if event["seq"] != expected:
                 raise WrongSeqError(self.id, expected, event["seq"])
         assert_understood(batch, session_id=self.id)
-        if batch:
-            self.write(batch)
+        return batch
 
     def write(self, batch: list[SessionEvent]) -> None:
         """One transaction: the session where it is new, these events, a new revision."""

@@ -1,0 +1,128 @@
+"""Mutants of CLOSE: what a close does, how often, and what is possible after it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from planting import (
+    FILES,
+    MEMORY,
+    ROWS,
+    MemoryHandle,
+    MemoryPersistence,
+    PlainHandle,
+    RowsHandle,
+    planted,
+)
+
+from conformance.contract import SessionEvent, SessionHandleClosedError, copy_json
+
+
+@planted(MEMORY, breaks="CLOSE-01", sentinel=True)
+class second_close_raises(MemoryHandle):
+    """Closing is an operation like any other, and a closed handle refuses operations."""
+
+    __slots__ = ()
+
+    async def close(self) -> None:
+        """Refuse where it is closed."""
+        self._check_open()
+        await super().close()
+
+
+@planted(MEMORY, breaks="CLOSE-02", also=("CLOSE-05",), report="R097")
+class append_after_close_is_swallowed(MemoryHandle):
+    """A closed handle takes the batch and never stores it."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Say nothing."""
+        if not self._closed:
+            await super().append(events)
+
+
+@planted(FILES, breaks="CLOSE-02", also=("READ-02", "CLOSE-05"))
+class closed_handle_still_reads(PlainHandle):
+    """Nothing is released by a close, so a read still finds everything it needs."""
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Look at the service alone."""
+        was, self.closed = self.closed, False
+        try:
+            return await super().read(offset, length)
+        finally:
+            self.closed = was
+
+
+@planted(MEMORY, breaks="CLOSE-05")
+class context_swallows_the_exception(MemoryHandle):
+    """Leaving the context answers that the exception was dealt with."""
+
+    __slots__ = ()
+
+    async def __aexit__(  # type: ignore[override]
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        await super().__aexit__(exc_type, exc, traceback)
+        return True
+
+
+@planted(ROWS, breaks="CLOSE-05")
+class context_stays_open_after_an_exception(RowsHandle):
+    """Only the ordinary way out of the context closes."""
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if exc is None:
+            self.close()
+
+
+@planted(FILES, breaks="CLOSE-03", also=("CLOSE-07", "FRESH-04"))
+class close_rings_no_bell(PlainHandle):
+    """Instances cache logs and reload when a flush rang the bell; a close stores everything and does not ring."""
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Read the file where the bell rang since the last time."""
+        bell = self.service.root / "bell"
+        rung = bell.stat().st_size if bell.exists() else 0
+        cache = self.service.__dict__.setdefault("cache", {})
+        if self.id not in cache or cache[self.id][0] != rung:
+            cache[self.id] = (rung, super().stored_events())
+        events: list[SessionEvent] = copy_json(cache[self.id][1])
+        return events
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Drop the own entry."""
+        super().write(batch)
+        self.service.__dict__.get("cache", {}).pop(self.id, None)
+
+    async def flush(self) -> None:
+        """Ring."""
+        await super().flush()
+        with (self.service.root / "bell").open("ab") as bell:
+            bell.write(b"!")
+
+
+@planted(MEMORY, breaks="CLOSE-07", report="R091")
+class service_close_forgets_the_handles(MemoryPersistence):
+    """The service's close ends the service; handles that were handed out go on."""
+
+    ended = False
+
+    async def close(self) -> None:
+        """Mark the service alone."""
+        self.ended = True
+
+    def _check_open(self) -> None:
+        if self.ended:
+            raise SessionHandleClosedError("the service is closed")
+
+
+@planted(MEMORY, breaks="CLOSE-08")
+class closed_service_answers(MemoryPersistence):
+    """The service's close closes the handles, and nothing marks the service itself."""
+
+    def _check_open(self) -> None:
+        """Let everything through."""

@@ -1,0 +1,82 @@
+"""Mutants of MAT: when a session begins to exist, for whom, and when it never did."""
+
+from __future__ import annotations
+
+from planting import (
+    FILES,
+    FRAMES,
+    MEMORY,
+    MemoryHandle,
+    MemoryPersistence,
+    PlainFiles,
+    PlainHandle,
+    Session,
+    WriteHandle,
+    planted,
+)
+
+from conformance.contract import SessionEvent, SessionHeader, SessionSnapshot
+
+
+@planted(FILES, breaks="MAT-01", sentinel=True)
+class draft_is_invisible(PlainFiles):
+    """A created session has no snapshot before its first append, not even in its own instance."""
+
+    def snapshot(self, session_id: str) -> SessionSnapshot | None:
+        """Look at what is stored only."""
+        return None if session_id in self.drafts else super().snapshot(session_id)
+
+
+@planted(FILES, breaks="MAT-02", also=("MAT-03",))
+class create_stores_at_once(PlainFiles):
+    """``create`` writes the header, though the backend does not say that it materialises eagerly."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Do as the eager variant does."""
+        handle = await super().create(header, inherited_event_count)
+        await handle.flush()
+        return handle
+
+
+@planted(MEMORY, breaks="MAT-03")
+class empty_session_stays(MemoryPersistence):
+    """Closing a session that was never written to only releases it."""
+
+    def release(self, session: Session, handle: MemoryHandle) -> None:
+        """Erase nothing."""
+        if session.writer is handle:
+            session.writer = None
+
+
+@planted(FRAMES, breaks="MAT-04", also=("SVC-12",), report="R098")
+class empty_flush_is_nothing(WriteHandle):
+    """A flush with no event to write returns at once, so the session that was handed out is never stored."""
+
+    async def flush(self) -> None:
+        """Look for events first."""
+        self._refuse_if_closed()
+        if self.writer.next_seq:
+            await super().flush()
+
+
+@planted(FILES, breaks="MAT-05", also=("CLOSE-03", "CLOSE-07"), report="R095")
+class close_commits_nothing(PlainHandle):
+    """A mark beside the file says how far the log is committed; a flush moves it, a close does not."""
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Cut off what is not committed, unless it was written here."""
+        events = super().stored_events()
+        if self.id in self.service.__dict__.get("written", ()):
+            return events
+        mark = self.path.with_suffix(".mark")
+        return events[: int(mark.read_text()) if mark.exists() else 0]
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Know that it was written here."""
+        super().write(batch)
+        self.service.__dict__.setdefault("written", set()).add(self.id)
+
+    async def flush(self) -> None:
+        """Move the mark."""
+        await super().flush()
+        self.path.with_suffix(".mark").write_text(str(self.next_seq))

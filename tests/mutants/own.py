@@ -1,0 +1,182 @@
+"""Mutants of OWN: one owner, kept while it is needed, and given up by nobody else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planting import (
+    FILES,
+    MEMORY,
+    MemoryHandle,
+    MemoryPersistence,
+    PlainFiles,
+    PlainHandle,
+    Session,
+    planted,
+)
+
+from conformance.contract import (
+    Access,
+    SessionAlreadyExistsError,
+    SessionAlreadyOwnedError,
+    SessionEvent,
+    SessionHeader,
+)
+
+
+@planted(MEMORY, breaks="OWN-01", report="R002", sentinel=True)
+class second_writer_is_let_in(MemoryPersistence):
+    """Nothing marks a session as being written."""
+
+    async def open(self, session_id: str, access: Access) -> MemoryHandle:
+        """Take ownership whoever has it."""
+        session = self._sessions.get(session_id)
+        if session is not None and access == "write":
+            session.writer = None
+        return await super().open(session_id, access)
+
+
+@planted(MEMORY, breaks="OWN-02", report="R045")
+class close_keeps_ownership(MemoryPersistence):
+    """The path of an ordinary close releases nothing."""
+
+    def release(self, session: Session, handle: MemoryHandle) -> None:
+        """Erase what was never stored, and forget the rest of the work."""
+        if session.pending:
+            super().release(session, handle)
+
+
+@planted(FILES, breaks="OWN-02", report="R015")
+class next_writer_goes_on_where_the_last_one_was(PlainFiles):
+    """The next seq is cached by id in each instance, and a write open believes the cache more than the file."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.remembered: dict[str, int] = {}
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Put the remembered seq over the stored one."""
+        handle = await super().open(session_id, access)
+        handle.next_seq = self.remembered.get(session_id, handle.next_seq)
+        return handle
+
+    def release(self, handle: PlainHandle) -> None:
+        """Remember where the writer was."""
+        if self.writers.get(handle.id) is handle:
+            self.remembered[handle.id] = handle.next_seq
+        super().release(handle)
+
+
+@planted(MEMORY, breaks="OWN-03", report="R074")
+class readers_wait_for_the_writer(MemoryPersistence):
+    """Reading takes the lock that the writer holds."""
+
+    async def open(self, session_id: str, access: Access) -> MemoryHandle:
+        """Refuse every open while there is a writer."""
+        session = self._sessions.get(session_id)
+        if session is not None and session.writer is not None:
+            raise SessionAlreadyOwnedError(f"session {session_id!r} is busy", session_id=session_id)
+        return await super().open(session_id, access)
+
+
+@planted(MEMORY, breaks="OWN-03")
+class read_open_takes_ownership(MemoryPersistence):
+    """Every handle registers as the owner, readers too."""
+
+    async def open(self, session_id: str, access: Access) -> MemoryHandle:
+        """Register where nobody is registered."""
+        handle = await super().open(session_id, access)
+        if handle._session.writer is None:
+            handle._session.writer = handle
+        return handle
+
+
+@planted(FILES, breaks="OWN-04", report="R041")
+class failed_open_keeps_ownership(PlainFiles):
+    """The id is claimed before it is known to exist, and the error path does not give it back."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.claimed: set[str] = set()
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Claim first."""
+        if access == "write" and session_id in self.claimed:
+            raise SessionAlreadyOwnedError(f"session {session_id!r} is claimed", session_id=session_id)
+        if access == "write":
+            self.claimed.add(session_id)
+        handle = await super().open(session_id, access)
+        self.claimed.discard(session_id)
+        return handle
+
+
+@planted(MEMORY, breaks="OWN-04", also=("SVC-08",), report="R036")
+class failed_create_leaves_its_id(MemoryPersistence):
+    """The id is entered before the header is validated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered: set[object] = set()
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> MemoryHandle:
+        """Refuse an id that any earlier create entered."""
+        if header.id in self.entered and header.id not in self._sessions:
+            raise SessionAlreadyExistsError(f"session {header.id!r} exists", session_id=header.id)
+        self.entered.add(header.id)
+        handle = await super().create(header, inherited_event_count)
+        self.entered.discard(header.id)
+        return handle
+
+
+@planted(MEMORY, breaks="OWN-06")
+class reader_may_append(MemoryHandle):
+    """The access is a label that nothing looks at."""
+
+    __slots__ = ()
+
+    def _check_writable(self) -> None:
+        self._check_open()
+
+
+@planted(FILES, breaks="OWN-06")
+class empty_append_is_waved_through(PlainHandle):
+    """An empty batch returns before anyone asks whether the handle may write."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Look at the batch first."""
+        self.check_open()
+        if events != []:
+            await super().append(events)
+
+
+@planted(FILES, breaks="OWN-11", report="R050")
+class own_writes_look_foreign(PlainHandle):
+    """The owner compares the file with what it was before its own latest append."""
+
+    def write_behind(self, data: bytes) -> None:
+        """Write, and go on with the old size."""
+        super().write_behind(data)
+        self.size -= len(data)
+
+
+@planted(MEMORY, breaks="OWN-12", report="R030")
+class closing_again_releases_the_next_owner(MemoryHandle):
+    """Ownership is released by id: who closes again releases whoever owns the session by then."""
+
+    __slots__ = ()
+
+    async def close(self) -> None:
+        """Release first, then see whether there is anything to close."""
+        if self._closed:
+            self._session.writer = None
+        await super().close()
+
+
+@planted(FILES, breaks="OWN-14", report="R016")
+class seq_is_checked_in_memory_only(PlainHandle):
+    """An append trusts its own cursor and never looks at the stored tail."""
+
+    def write_behind(self, data: bytes) -> None:
+        """Write at the end of the file, wherever that is by now."""
+        self.end = self.size = self.path.stat().st_size
+        super().write_behind(data)

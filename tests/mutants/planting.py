@@ -1,0 +1,192 @@
+"""How a mutant is made: a conforming backend, one class of it replaced by a subclass with one defect.
+
+A mutant is a ``Backend`` like any other, so ``pytest --backend=tests/mutants/seq.py:gap_accepted`` and ``torntail run``
+take it. It also says which clause it breaks, and carries its healthy twin: the same construction with the defect off.
+The grounds that mutants grow in are the memory backend, the reference, and the backends of ``tests/variants``.
+
+Nothing here runs a check; ``tests/quality`` holds mutants and checks against each other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from conformance.contract import Backend
+from reference_backend import JsonlPersistence, jsonl
+from reference_backend.handle import WriteHandle
+from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
+from reference_backend.memory import _Session as Session
+from reference_backend.zstd_codec import ZstdCodec
+
+_VARIANTS = str(Path(__file__).resolve().parents[1] / "variants")
+sys.path.append(_VARIANTS)
+try:
+    from buffered_files import BufferedFiles, BufferedHandle, buffered_files
+    from line_files import lines_of, load, path_of
+    from plain_files import Draft, EagerFiles, PlainFiles, PlainHandle, eager_files, plain_files
+    from sqlite_rows import RowsHandle, RowsStore, sqlite_rows
+finally:
+    sys.path.remove(_VARIANTS)
+
+__all__ = [
+    "BUFFERED",
+    "EAGER",
+    "FILES",
+    "FRAMES",
+    "MEMORY",
+    "ROWS",
+    "BufferedFiles",
+    "BufferedHandle",
+    "Draft",
+    "EagerFiles",
+    "Ground",
+    "JsonlPersistence",
+    "MemoryHandle",
+    "MemoryPersistence",
+    "Mutant",
+    "PlainFiles",
+    "PlainHandle",
+    "RowsHandle",
+    "RowsStore",
+    "Session",
+    "WriteHandle",
+    "lines_of",
+    "load",
+    "path_of",
+    "planted",
+]
+
+Factory = Callable[[Path], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant(Backend):
+    """A backend with exactly one defect.
+
+    Attributes:
+        breaks: the clause it breaks.
+        also: at most two more that the same defect breaks, depending on who looks first.
+        report: id of the public report it stands for, or "".
+        sentinel: the one of its area without whose death a silent run means nothing.
+        story: the mistake in one line.
+        healthy: the same construction with the defect off.
+    """
+
+    breaks: str
+    also: tuple[str, ...] = ()
+    report: str = ""
+    sentinel: bool = False
+    story: str = ""
+    healthy: Backend
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A conforming backend as mutants grow in it: ``build(service, handle)`` opens it with these two classes."""
+
+    backend: Backend
+    service: type[Any]
+    handle: type[Any]
+    build: Callable[[type[Any], type[Any]], Factory]
+    _twins: dict[str, Backend] = field(default_factory=dict)
+
+    def healthy(self, defective: type[Any]) -> Backend:
+        """The twin of a mutant: built in the same way, with an empty subclass in the place of the defective class."""
+        kind = "service" if issubclass(defective, self.service) else "handle"
+        if kind not in self._twins:
+            service = type("HealthyService", (self.service,), {}) if kind == "service" else self.service
+            handle = type("HealthyHandle", (self.handle,), {"__slots__": ()}) if kind == "handle" else self.handle
+            name = f"healthy-{kind}-of-{self.backend.name}"
+            self._twins[kind] = Backend(
+                **{**_fields_of(self.backend), "name": name, "open": self.build(service, handle)}
+            )
+        return self._twins[kind]
+
+
+def _fields_of(backend: Backend) -> dict[str, Any]:
+    return {each.name: getattr(backend, each.name) for each in fields(Backend)}
+
+
+def planted(
+    ground: Ground, *, breaks: str, also: tuple[str, ...] = (), report: str = "", sentinel: bool = False
+) -> Callable[[type[Any]], Mutant]:
+    """Turn the class below into a mutant that is named after it; its docstring's first line is the story.
+
+    Raises:
+        TypeError: the class is no subclass of the ground's service or handle, or has no docstring.
+        ValueError: more than two clauses in ``also``.
+    """
+    if len(also) > 2:
+        raise ValueError(f"also={also!r}: one defect may break two more clauses at most")
+
+    def plant(defective: type[Any]) -> Mutant:
+        if not issubclass(defective, ground.service | ground.handle) or not defective.__doc__:
+            raise TypeError(f"{defective!r}: expected a documented subclass of {ground.service} or {ground.handle}")
+        in_service = issubclass(defective, ground.service)
+        service, handle = (defective, ground.handle) if in_service else (ground.service, defective)
+        given = {**_fields_of(ground.backend), "name": defective.__name__, "open": ground.build(service, handle)}
+        return Mutant(
+            **given,
+            breaks=breaks,
+            also=also,
+            report=report,
+            sentinel=sentinel,
+            story=defective.__doc__.strip().splitlines()[0],
+            healthy=ground.healthy(defective),
+        )
+
+    return plant
+
+
+def _by_attribute(service: type[Any], handle: type[Any]) -> Factory:
+    """The variants take the class of their handles from an attribute of the service."""
+    return type(service.__name__, (service,), {"handle_type": handle})
+
+
+def _by_exchange(handle_of_ground: type[Any], open_with: Callable[[type[Any], Path], Any]) -> Any:
+    """The others name the class themselves, so a handle gets its class when it is handed out."""
+
+    def build(service: type[Any], handle: type[Any]) -> Factory:
+        class Exchanging(service):  # type: ignore[misc]
+            async def create(self, *args: Any) -> Any:
+                return _exchanged(await super().create(*args))
+
+            async def open(self, *args: Any) -> Any:
+                return _exchanged(await super().open(*args))
+
+        def _exchanged(made: Any) -> Any:
+            if type(made) is handle_of_ground:
+                made.__class__ = handle
+            return made
+
+        return lambda root: open_with(Exchanging, root)
+
+    return build
+
+
+MEMORY = Ground(memory, MemoryPersistence, MemoryHandle, _by_exchange(MemoryHandle, lambda service, root: service()))
+"""One instance, no storage; the shortest way to a defect."""
+
+FRAMES = Ground(
+    jsonl,
+    JsonlPersistence,
+    WriteHandle,
+    _by_exchange(WriteHandle, lambda service, root: service(root, ZstdCodec())),
+)
+"""The reference; its write handles can be replaced."""
+
+FILES = Ground(plain_files, PlainFiles, PlainHandle, _by_attribute)
+"""A file of JSON lines for each session."""
+
+EAGER = Ground(eager_files, EagerFiles, PlainHandle, _by_attribute)
+"""The same, materialising in ``create``."""
+
+BUFFERED = Ground(buffered_files, BufferedFiles, BufferedHandle, _by_attribute)
+"""The same, writing at barriers only."""
+
+ROWS = Ground(sqlite_rows, RowsStore, RowsHandle, _by_attribute)
+"""One SQLite database, synchronous."""

@@ -1,0 +1,174 @@
+"""Mutants of SEQ: what a batch must be, when it is captured, and what a refused one leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planting import FILES, MEMORY, ROWS, MemoryHandle, PlainHandle, RowsHandle, planted
+
+from conformance.contract import (
+    SessionContiguityError,
+    SessionEvent,
+    SessionPersistenceError,
+    assert_contiguous,
+    check_read_range,
+    materialize_append_batch,
+)
+
+
+@planted(MEMORY, breaks="SEQ-02", sentinel=True)
+class gap_accepted(MemoryHandle):
+    """Only an overlap is refused: a batch from beyond the end of the log is stored, with a hole before it."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Check that nothing stored is overwritten, and no more."""
+        self._check_writable()
+        batch = materialize_append_batch(events)
+        log = self._session.events
+        if batch:
+            assert_contiguous(batch, max(len(log), batch[0]["seq"]), session_id=self.id)
+            log += batch
+            self._session.pending = False
+
+
+@planted(MEMORY, breaks="SEQ-02", also=("SEQ-09",))
+class refused_batch_leaves_its_first_events(MemoryHandle):
+    """Events are stored one by one: those before the one that is out of order stay when the batch is refused."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Check and store event by event."""
+        self._check_writable()
+        materialize_append_batch(events)
+        for event in events:
+            await super().append([event])
+
+
+@planted(FILES, breaks="SEQ-02")
+class error_names_the_first_event(PlainHandle):
+    """The refusal tells the first seq of the batch, not the first one that is out of place."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Make the error of what is known before the loop."""
+        try:
+            await super().append(events)
+        except SessionContiguityError as error:
+            first = events[0]["seq"]
+            raise SessionContiguityError(str(error), expected=self.next_seq, got=first, session_id=self.id) from error
+
+
+@planted(MEMORY, breaks="SEQ-06", report="R059")
+class keeps_the_callers_batch(MemoryHandle):
+    """The batch is checked, then the caller's own objects are kept."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Store the checked copy, then what was given in its place."""
+        await super().append(events)
+        if events:
+            self._session.events[-len(events) :] = events
+
+
+@planted(MEMORY, breaks="SEQ-07")
+class returns_its_own_events(MemoryHandle):
+    """A read hands out the stored objects themselves."""
+
+    __slots__ = ()
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Slice, and copy nothing."""
+        events = await super().read(offset, length)
+        start, _ = check_read_range(offset, length)
+        return self._session.events[start : start + len(events)]
+
+
+@planted(FILES, breaks="SEQ-03", also=("MAT-03",))
+class empty_batch_materialises(PlainHandle):
+    """An append stores the session before it looks whether there is anything to append."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Make the file first."""
+        self.check_writable()
+        if self.draft is not None and not self.draft.stored and events == []:
+            self.materialise(self.draft, b"")
+        await super().append(events)
+
+
+@planted(MEMORY, breaks="SEQ-11")
+class bool_is_an_int(MemoryHandle):
+    """``isinstance(True, int)`` is true, so a seq of ``True`` is taken for 1."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Make integers of what passes for integers."""
+        await super().append([_as_int(event) for event in events] if isinstance(events, list) else events)
+
+
+def _as_int(event: Any) -> Any:
+    if isinstance(event, dict) and isinstance(event.get("seq"), bool):
+        return {**event, "seq": int(event["seq"])}
+    return event
+
+
+@planted(ROWS, breaks="SEQ-09", report="R125")
+class refused_append_leaves_a_transaction_open(RowsHandle):
+    """The transaction begins before the batch is checked, and the refusal does not roll it back."""
+
+    def append(self, events: list[SessionEvent]) -> None:
+        """Begin, check, commit; then store as usual."""
+        with self.store.lock:
+            self.check_open()
+            if not self.store.db.in_transaction:
+                self.store.db.execute("BEGIN IMMEDIATE")
+            self.checked(events)
+            self.store.db.execute("COMMIT")
+        super().append(events)
+
+
+@planted(FILES, breaks="SEQ-09", also=("SEQ-02",), report="R089")
+class refusal_is_remembered(PlainHandle):
+    """A refusal sets the handle's failure flag, and nothing ever clears it."""
+
+    failure: SessionPersistenceError | None = None
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Raise the old failure again, or keep the new one."""
+        self.check_writable()
+        materialize_append_batch(events)
+        if self.failure is not None:
+            raise self.failure
+        try:
+            await super().append(events)
+        except SessionPersistenceError as error:
+            self.failure = error
+            raise
+
+
+@planted(ROWS, breaks="SEQ-01")
+class unknown_keys_are_dropped(RowsHandle):
+    """Events are stored in columns, and a key without a column is gone."""
+
+    def checked(self, events: list[SessionEvent]) -> list[SessionEvent]:
+        """Keep the keys that the table has."""
+        kept = ("type", "seq", "time", "data", "ignorable", "surfaceOp", "sourceEventSeqs")
+        return [{key: event[key] for key in kept if key in event} for event in super().checked(events)]
+
+
+@planted(MEMORY, breaks="SEQ-04", also=("SEQ-01", "READ-03"))
+class next_append_edits_the_event_before(MemoryHandle):
+    """Events form a chain: each append writes a pointer into the event before it, which readers have seen without."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Store, then link."""
+        log = self._session.events
+        end = len(log)
+        await super().append(events)
+        if end and len(log) > end:
+            log[end - 1]["next"] = end

@@ -1,0 +1,185 @@
+"""Mutants of SVC: what exists, what is said of it, and who may begin it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+from planting import (
+    EAGER,
+    FILES,
+    MEMORY,
+    Draft,
+    EagerFiles,
+    MemoryHandle,
+    MemoryPersistence,
+    PlainFiles,
+    PlainHandle,
+    lines_of,
+    path_of,
+    planted,
+)
+
+from conformance.contract import (
+    Access,
+    SessionEvent,
+    SessionHeader,
+    SessionPersistenceNotFoundError,
+    SessionSnapshot,
+    header_to_json,
+)
+
+
+@planted(FILES, breaks="SVC-01")
+class extra_is_not_stored(PlainFiles):
+    """The header is stored field by field, and its further keys have no field."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Prepare a header line without them."""
+        handle = await super().create(header, inherited_event_count)
+        if handle.draft is not None:
+            bare = replace(handle.header, extra={})
+            handle.draft.line = lines_of([header_to_json(bare, inherited_event_count)])
+        return handle
+
+
+@planted(MEMORY, breaks="SVC-02", report="R199", sentinel=True)
+class create_overwrites(MemoryPersistence):
+    """``create`` is an upsert: a session of that id makes way for the new, empty one."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> MemoryHandle:
+        """Forget whatever was there."""
+        if isinstance(header.id, str):
+            self._sessions.pop(header.id, None)
+        return await super().create(header, inherited_event_count)
+
+
+@planted(MEMORY, breaks="SVC-04", report="R197")
+class open_of_an_absent_session_creates_it(MemoryPersistence):
+    """Opening for writing runs the create path where nothing is found."""
+
+    async def open(self, session_id: str, access: Access) -> MemoryHandle:
+        """Begin what is not there."""
+        try:
+            return await super().open(session_id, access)
+        except SessionPersistenceNotFoundError:
+            if access == "read":
+                raise
+            return await super().create(SessionHeader(id=session_id, created_at=0))
+
+
+@planted(FILES, breaks="SVC-05", also=("SVC-04", "SVC-13"))
+class stat_touches_the_file(PlainFiles):
+    """``stat`` opens the file in a mode that makes it."""
+
+    async def stat(self, session_id: str) -> SessionSnapshot | None:
+        """Ask for the snapshot first, and leave an empty file where there was none."""
+        found = await super().stat(session_id)
+        if found is None:
+            self.root.mkdir(exist_ok=True)
+            path_of(self.root, session_id).touch()
+        return found
+
+
+@planted(FILES, breaks="SVC-06")
+class owned_sessions_are_listed_twice(PlainFiles):
+    """The listing is what has a writer here and what lies in the directory; nobody looks for what is in both."""
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Put the owned ones in front of the others."""
+        owned = [snapshot for session_id in self.writers if (snapshot := self.snapshot(session_id)) is not None]
+        return [*owned, *(await super().list())]
+
+
+@planted(FILES, breaks="FRESH-04", also=("SVC-06", "MAT-04"), report="R266")
+class listing_is_cached(PlainFiles):
+    """The directory is read once; afterwards the listing knows only of sessions that this instance began."""
+
+    names: set[str] | None = None
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Keep the cache up to date with what is begun here."""
+        handle = await super().create(header, inherited_event_count)
+        if self.names is not None:
+            self.names.add(handle.id)
+        return handle
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Show what the cache knows."""
+        found = await super().list()
+        if self.names is None:
+            self.names = {snapshot.header.id for snapshot in found}
+        return [snapshot for snapshot in found if snapshot.header.id in self.names]
+
+
+@planted(MEMORY, breaks="SVC-08", report="R217")
+class infinity_becomes_null(MemoryPersistence):
+    """The encoder is taken for a validator, and writes null for what it cannot say."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> MemoryHandle:
+        """Keep what comes out of it."""
+        with suppress(TypeError):
+            origin, extra = orjson.loads(orjson.dumps([header.origin, dict(header.extra)]))
+            header = replace(header, origin=origin, extra=extra)
+        return await super().create(header, inherited_event_count)
+
+
+@planted(FILES, breaks="SVC-09")
+class inherited_count_is_lost(PlainFiles):
+    """The inherited count lives in the handle that ``create`` returned, and nobody stores it."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Open without it."""
+        handle = await super().open(session_id, access)
+        handle.inherited_event_count = None
+        return handle
+
+
+@planted(FILES, breaks="SVC-11", also=("CLOSE-03",), report="R194")
+class immediate_close_saves_the_empty_state(PlainHandle):
+    """Closing saves the events that the handle holds, which before anything was loaded or appended are none."""
+
+    wrote = False
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Hold an event from now on."""
+        super().write(batch)
+        self.wrote = True
+
+    async def close(self) -> None:
+        """Rewrite the file with the header alone where nothing was appended."""
+        if not self.closed and self.access == "write" and self.draft is None and not self.wrote:
+            self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]))
+        await super().close()
+
+
+@planted(FILES, breaks="SVC-12", also=("FLUSH-02",), report="R005")
+class last_creator_wins(PlainHandle):
+    """The new file takes its place by a rename, which replaces what another instance stored meanwhile."""
+
+    def materialise(self, draft: Draft, data: bytes) -> None:
+        """Write beside, then rename."""
+        self.path.unlink(missing_ok=True)
+        super().materialise(draft, data)
+
+
+@planted(EAGER, breaks="SVC-13", also=("MAT-04", "FLUSH-01"), report="R047")
+class closed_empty_sessions_have_no_snapshot(EagerFiles):
+    """``stat`` and ``list`` take a session that was closed empty for absent; ``open`` and ``create`` do not."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.dropped: set[str] = set()
+
+    def release(self, handle: PlainHandle) -> None:
+        """Drop it from the views."""
+        if not handle.next_seq:
+            self.dropped.add(handle.id)
+        super().release(handle)
+
+    def snapshot(self, session_id: str) -> SessionSnapshot | None:
+        """Show it again once it has events."""
+        found = super().snapshot(session_id)
+        return None if found is not None and not found.event_count and session_id in self.dropped else found

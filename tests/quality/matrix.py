@@ -1,0 +1,222 @@
+"""Mutants against checks: finds the planted mutants, and runs the items of a plan over one of them.
+
+Shared by the modules of this folder. It reads what the files of ``tests/mutants`` define, makes no judgement of its
+own, and gives every run a fixed size and seed, so that what a run finds is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from conformance.checks import Scenario
+from conformance.checks.script import Script
+from conformance.clauses import Violation
+from conformance.contract import Backend
+from conformance.drivers.execution import Execution, ProgramResult, run_program
+from conformance.drivers.loading import load_file
+from conformance.drivers.registry import hold_backend, load_backend, partner_for
+from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.workspace import Workspace
+from conformance.machines import Finding
+from conformance.machines.reduce import reduce_finding
+from conformance.model.operations import Program
+from conformance.report.events import FailureFound, ItemFinished, KitErrorFound, ReportEvent
+from conformance.runner import Item, Plan, Settings, make_plan, run_item
+
+ROOT = Path(__file__).resolve().parents[2]
+MUTANTS = ROOT / "tests" / "mutants"
+VARIANTS = ROOT / "tests" / "variants"
+
+sys.path.append(str(MUTANTS))
+try:
+    from planting import Mutant
+finally:
+    sys.path.remove(str(MUTANTS))
+
+SEED = 20240229
+"""Of everything drawn here."""
+
+SHARE = 15.0
+"""Wall seconds after which a machine gives up; far more than its examples take."""
+
+Found = FailureFound | KitErrorFound
+
+
+def defined_names(path: Path) -> Iterator[str]:
+    """The public names that the file defines at its top level, imports apart."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names = [name]
+            case ast.Assign(targets=targets):
+                names = [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case _:
+                names = []
+        yield from (name for name in names if not name.startswith("_"))
+
+
+@cache
+def mutants() -> dict[str, Mutant]:
+    """``area.name`` -> mutant, of every file in ``tests/mutants``.
+
+    Raises:
+        TypeError: a file defines something public that is no mutant, and would be skipped in silence.
+    """
+    found: dict[str, Mutant] = {}
+    for path in sorted(MUTANTS.glob("*.py")):
+        if path.stem == "planting":
+            continue
+        module = load_file(path)
+        for name in defined_names(path):
+            value = getattr(module, name)
+            if not isinstance(value, Mutant):
+                raise TypeError(f"{path}: {name} is {value!r:.80}; every public definition there must be a mutant")
+            found[f"{path.stem}.{name}"] = value
+    return found
+
+
+def sentinels() -> dict[str, str]:
+    """Area -> the id of its sentinel mutant."""
+    return {each.breaks.split("-")[0]: name for name, each in mutants().items() if each.sentinel}
+
+
+def spec_of(name: str) -> str:
+    """How the mutant is addressed from the root of the repository."""
+    stem, _, attribute = name.partition(".")
+    return f"tests/mutants/{stem}.py:{attribute}"
+
+
+def plan_for(
+    backend: str | Backend,
+    state: Path,
+    *,
+    clauses: tuple[str, ...] = (),
+    examples: int = 60,
+    seed: int = SEED,
+) -> Plan:
+    """A plan of fixed size over a backend, given by its spec or in hand."""
+    spec = backend if isinstance(backend, str) else hold_backend(backend)
+    return make_plan(
+        Settings(
+            backend=spec,
+            base=ROOT,
+            clauses=clauses,
+            max_examples=examples,
+            budget=600.0,
+            seed=seed,
+            state=state,
+        )
+    )
+
+
+def is_scenario(item: Item) -> bool:
+    """Whether the item is a named scenario."""
+    return isinstance(item.check, Scenario)
+
+
+def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True) -> Iterator[Found]:
+    """Every failure and kit error of the plan's items, in order; whoever stops reading stops the run."""
+    for item in plan.items:
+        if scenarios if is_scenario(item) else machines:
+            yield from (event for event in run_item(plan, item, share=SHARE) if isinstance(event, Found))
+
+
+def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iterator[str]:
+    """What the scenarios of the plan blame a backend for besides the clauses allowed, once made short; no partner.
+
+    A failure that is blamed on an allowed clause as it stands is not made shorter: that takes most of the time.
+    """
+    with Workspace() as workspace, Watchdog() as watchdog:
+
+        def perform(program: Program) -> ProgramResult:
+            root = workspace.fresh_root()
+            try:
+                return run_program(backend, program, root, watchdog=watchdog)
+            finally:
+                workspace.drop(root)
+
+        for item in plan.items:
+            if item.skip or not isinstance(item.check, Scenario):
+                continue
+            root = workspace.fresh_root()
+            execution = Execution(backend, root, watchdog=watchdog)
+            found: Violation | None = None
+            try:
+                item.check.body(Script(execution))
+            except Violation as violation:
+                found = violation
+            finally:
+                execution.finish()
+                workspace.drop(root)
+            if found is None or found.clause in allowed:
+                continue
+            reduced = reduce_finding(Finding(found.clause, execution.program, found), perform, seconds=SHARE)
+            if reduced is None:
+                yield f"{item.id}: broke {found.clause} once and not again"
+            elif reduced[0].clause not in allowed:
+                steps = "\n".join(f"    {step}" for step in reduced[0].program.to_json())
+                yield f"{item.id}: {reduced[0].violation}\n{steps}"
+
+
+def finished(events: list[ReportEvent]) -> ItemFinished:
+    """How an item ended."""
+    return next(event for event in events if isinstance(event, ItemFinished))
+
+
+def told(found: Found) -> str:
+    """A finding in a few lines, for the message of a test."""
+    if isinstance(found, KitErrorFound):
+        return f"kit error in {found.item}: {found.message}"
+    steps = "\n".join(f"    {step}" for step in found.program)
+    said = f"expected: {found.expected}\n  observed: {found.observed}\n  {found.note}"
+    return f"{found.clause} in {found.item}\n  {said}\n{steps}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """The first failure of a mutant's own run.
+
+    Attributes:
+        item: the check that found it.
+        length: operations of its program.
+    """
+
+    name: str
+    clause: str
+    item: str
+    length: int
+    failure: FailureFound
+
+
+def first_finding(name: str, state: Path) -> Found | None:
+    """The first thing that the checks of its clause find in a mutant."""
+    return next(findings(plan_for(spec_of(name), state, clauses=(mutants()[name].breaks,))), None)
+
+
+def kill(name: str, state: Path) -> Kill:
+    """Run the checks of a mutant's clause until one fails.
+
+    Raises:
+        AssertionError: none does, the kit errs, or the failure is blamed on a clause that the mutant does not break.
+    """
+    mutant = mutants()[name]
+    found = first_finding(name, state)
+    if found is None:
+        raise AssertionError(f"{name} survived the checks of {mutant.breaks}: {mutant.story}")
+    if isinstance(found, KitErrorFound) or found.clause not in (mutant.breaks, *mutant.also):
+        raise AssertionError(f"{name} breaks {mutant.breaks}: {mutant.story}\nfound: {told(found)}")
+    return Kill(name, found.clause, found.item, len(found.program), found)
+
+
+def perform(backend: str, program: Program) -> ProgramResult:
+    """Perform a program on a backend in a fresh world."""
+    found = load_backend(backend, ROOT)
+    with Workspace() as workspace:
+        return run_program(found, program, workspace.fresh_root(), partner=partner_for(found))
