@@ -1,33 +1,86 @@
-"""What batches are made of: bodies of events, seqs in the wrong place, and batches that are none."""
+"""What good batches are made of: bodies of events, ways to number and cut them, and batches of every kind.
+
+A *body* is an event without its seq, so that one draw fits wherever a log happens to stand. ``numbered`` makes a
+batch of bodies. Batches that must be refused are in ``strategies.broken_batches``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
-from strategies.json_values import json_values
+from conformance.contract import KNOWN_EVENT_TYPES, MAX_SAFE_INTEGER
+from strategies.conversations import conversation_bodies
+from strategies.json_values import ODD_KEYS, VALUE_KINDS, json_values
+from strategies.optional import some_of
+from strategies.sized_batches import boundary_batches
 
-EVENT_TYPES = ("user/message", "assistant/message", "turn/start", "turn/end", "tool/call", "tool/result")
-"""Known event types that bodies are drawn from."""
+_COMMON_TYPES = ("user/message", "assistant/message", "turn/start", "turn/end", "tool/call", "tool/result")
+EVENT_TYPES = (*_COMMON_TYPES, *sorted(KNOWN_EVENT_TYPES - set(_COMMON_TYPES)))
+"""Every known event type, the common ones first."""
+
+FIELDS = frozenset({"type", "seq", "time", "data", "ignorable", "surfaceOp", "sourceEventSeqs"})
+"""Keys of an event that have a meaning; all others are kept verbatim."""
+
+EXTRA_KEYS = (
+    "x",
+    *(key for key in ODD_KEYS if key not in FIELDS),
+    "Type",
+    "type ",
+    "_type",
+    "SEQ",
+    "seq0",
+    "time0",
+    "version",
+    "inheritedEventCount",
+)
+"""Unknown keys for events, some of them a near miss of a known one."""
+
+Body = dict[str, Any]
+
+
+def event_bodies(
+    events: st.SearchStrategy[tuple[str, Any]] | None = None, *, kinds: frozenset[str] = frozenset(VALUE_KINDS)
+) -> st.SearchStrategy[list[Body]]:
+    """One to five bodies that a backend must accept: type, time, data, and sometimes further keys.
+
+    Shrinks to one body of type ``user/message`` at time 0 with null data.
+
+    Args:
+        events: (type, data) of a vocabulary other than the default one, as ``Backend.events`` gives it.
+        kinds: of values, as ``json_values`` takes them; for data where ``events`` is not given, and for further keys.
+    """
+    return _event_bodies(kinds) if events is None else st.lists(_bodies(events, kinds), min_size=1, max_size=5)
 
 
 @cache
-def event_bodies() -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Up to five events without their seqs: type, time, data, and sometimes further keys.
+def _event_bodies(kinds: frozenset[str]) -> st.SearchStrategy[list[Body]]:
+    typed = st.tuples(st.sampled_from(EVENT_TYPES), json_values(kinds=kinds))
+    return st.lists(_bodies(typed, kinds), min_size=1, max_size=5)
 
-    Shrinks to one event of type ``user/message`` with null data.
-    """
-    body = st.fixed_dictionaries(
+
+def _bodies(typed: st.SearchStrategy[tuple[str, Any]], kinds: frozenset[str]) -> st.SearchStrategy[Body]:
+    optional = some_of(
         {
-            "type": st.sampled_from(EVENT_TYPES),
-            "time": st.integers(0, 2**41),
-            "data": json_values(),
-        },
-        optional={"surfaceOp": st.just("append"), "ignorable": st.booleans(), "x": json_values(2)},
+            "surfaceOp": st.just("append"),
+            "sourceEventSeqs": st.lists(st.integers(0, 9), max_size=3),
+            "ignorable": st.booleans(),
+        }
     )
-    return st.lists(body, min_size=1, max_size=5)
+    return st.builds(
+        _body,
+        typed,
+        st.integers(0, 2**41) | st.sampled_from([2**31, 2**32, MAX_SAFE_INTEGER]),
+        optional,
+        st.dictionaries(st.sampled_from(EXTRA_KEYS), json_values(2, kinds), max_size=2),
+    )
+
+
+def _body(typed: tuple[str, Any], time: int, optional: dict[str, Any], extra: dict[str, Any]) -> Body:
+    return {"type": typed[0], "time": time, "data": typed[1], **optional, **extra}
 
 
 DATA_PALETTE: tuple[Any, ...] = (
@@ -52,15 +105,17 @@ DATA_PALETTE: tuple[Any, ...] = (
 
 
 @cache
-def small_bodies() -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Up to five events without their seqs, from two cheap draws: how many, and where in the palette they begin.
+def small_bodies() -> st.SearchStrategy[list[Body]]:
+    """Up to five bodies from two cheap draws: how many, and where in the palette they begin.
 
-    For machines, where a rich value in every step would cost more than the step. Shrinks to one event with null data.
+    For machines, where a rich value in every step would cost more than the step. The bodies share the palette's values,
+    so copy them before you change them. Shrinks to one ``user/message`` with null data.
     """
-    return st.builds(_small_bodies, st.integers(1, 5), st.integers(0, len(DATA_PALETTE) - 1))
+    return st.builds(palette_bodies, st.integers(1, 5), st.integers(0, len(DATA_PALETTE) - 1))
 
 
-def _small_bodies(count: int, start: int) -> list[dict[str, Any]]:
+def palette_bodies(count: int, start: int = 0) -> list[Body]:
+    """``count`` good bodies whose data begin at place ``start`` of the palette."""
     return [
         {
             "type": EVENT_TYPES[(start + place) % len(EVENT_TYPES)] if start else EVENT_TYPES[0],
@@ -72,46 +127,33 @@ def _small_bodies(count: int, start: int) -> list[dict[str, Any]]:
     ]
 
 
-@cache
-def misplaced_seqs() -> st.SearchStrategy[list[int]]:
-    """Seqs of a batch relative to the next seq of the log, not all of them right (SEQ-02).
+def numbered(bodies: Sequence[Body], first_seq: int = 0) -> list[dict[str, Any]]:
+    """The bodies as a batch: fresh dicts with seqs from ``first_seq`` on; their values are shared."""
+    return [{**body, "seq": seq} for seq, body in enumerate(bodies, start=first_seq)]
 
-    A gap, an overlap, a repeat or a descent; shrinks to a gap of one.
+
+def batches(first_seq: int = 0) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Good batches of every kind, numbered from ``first_seq`` on.
+
+    Bodies with any JSON in them, stretches of conversations, and records that end at the edges of sectors and pages.
+    Never empty. Shrinks to one ``user/message`` with null data.
     """
-    return st.sampled_from(
-        [[1], [0, 2], [2], [-1], [0, 0], [0, 1, 1], [1, 0], [0, 1, 0], [-1, 0], [0, 1, 3], [0, -1], [0, 1, 2, 4]]
-    )
+    bodies = event_bodies() | conversation_bodies(max_turns=1)
+    return bodies.map(lambda drawn: numbered(drawn, first_seq)) | boundary_batches(first_seq)
 
 
-@cache
-def broken_batches() -> st.SearchStrategy[Any]:
-    """What ``append`` must refuse as no batch at all (SEQ-11); shrinks to an event without data."""
-    good = {"type": "user/message", "seq": 0, "time": 0, "data": None}
+def cut_into_batches(events: Sequence[dict[str, Any]]) -> st.SearchStrategy[list[list[dict[str, Any]]]]:
+    """The same events in the same order as a list of batches, none of them empty.
 
-    def without(key: str) -> dict[str, Any]:
-        return {name: value for name, value in good.items() if name != key}
+    Shrinks to one batch; one event for each batch comes often, as a log that is written live has it.
+    """
+    items = list(events)
+    if len(items) < 2:
+        return st.just([items] if items else [])
+    inside = st.integers(1, len(items) - 1)
+    return st.builds(_cut, st.just(items), st.booleans(), st.lists(inside, max_size=len(items)))
 
-    return st.sampled_from(
-        [
-            [without("data")],
-            [without("type")],
-            [without("seq")],
-            [without("time")],
-            [{**good, "type": ""}],
-            [{**good, "type": 7}],
-            [{**good, "seq": -1}],
-            [{**good, "seq": True}],
-            [{**good, "seq": 0.0}],
-            [{**good, "seq": "0"}],
-            [{**good, "time": False}],
-            [{**good, "time": 1.5}],
-            [{**good, "time": None}],
-            [None],
-            ["event"],
-            [[]],
-            (good,),
-            good,
-            None,
-            "events",
-        ]
-    )
+
+def _cut(items: list[dict[str, Any]], one_by_one: bool, drawn: list[int]) -> list[list[dict[str, Any]]]:
+    cuts = list(range(1, len(items))) if one_by_one else sorted(set(drawn))
+    return [items[start:end] for start, end in zip([0, *cuts], [*cuts, len(items)], strict=True)]
