@@ -103,10 +103,10 @@ class Journal:
                 links += 1
                 target = child.target
                 if target.startswith("/"):
-                    matched = self._locator.match(target)
-                    if matched is None:
+                    inside = self._locator.under(target)
+                    if inside is None:
                         return None
-                    node, target = self.image.top, matched
+                    node, target = inside[0] or self.image.top, inside[1]
                 pending.extend(part for part in target.split("/")[::-1] if part not in ("", "."))
                 continue
             node = child

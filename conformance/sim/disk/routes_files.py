@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from conformance.sim.disk import real
+from conformance.sim.disk.paths import OpenFile
 from conformance.sim.disk.routes_names import NAME_ROUTES
 from conformance.sim.disk.session import SLOT, Session
 
@@ -74,53 +75,55 @@ class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
                     SLOT.session.files.pop(fd, None)
             raise
 
-    def _session(self) -> Session | None:
+    def _recorded(self) -> tuple[Session, OpenFile] | None:
         session = SLOT.session
-        return session if session is not None and self.fileno() in session.files else None
+        file = None if session is None else session.files.get(self.fileno())
+        return None if session is None or file is None else (session, file)
 
     def read(self, size: int | None = -1, /) -> Any:
         """See `io.FileIO.read`."""
         data = super().read(-1 if size is None else size)
-        session = self._session()
-        if session is not None:
-            session.read(len(data or b""))
+        recorded = self._recorded()
+        if recorded is not None:
+            recorded[0].read(len(data or b""))
         return data
 
     def readall(self) -> Any:
         """See `io.FileIO.readall`."""
         data = super().readall()
-        session = self._session()
-        if session is not None:
-            session.read(len(data or b""))
+        recorded = self._recorded()
+        if recorded is not None:
+            recorded[0].read(len(data or b""))
         return data
 
     def readinto(self, buffer: WriteableBuffer, /) -> Any:
         """See `io.FileIO.readinto`."""
         count = super().readinto(buffer)
-        session = self._session()
-        if session is not None:
-            session.read(count or 0)
+        recorded = self._recorded()
+        if recorded is not None:
+            recorded[0].read(count or 0)
         return count
 
     def write(self, data: ReadableBuffer, /) -> Any:
         """See `io.FileIO.write`."""
-        session = self._session()
-        if session is None:
+        recorded = self._recorded()
+        if recorded is None:
             return super().write(data)
-        fd = self.fileno()
+        session, file = recorded
         with session.lock:
             count = super().write(data)
-            session.wrote(fd, session.files[fd], count or 0, (data,))
+            session.wrote(self.fileno(), file, count or 0, (data,))
         return count
 
     def truncate(self, size: int | None = None, /) -> int:
         """See `io.FileIO.truncate`."""
-        session = self._session()
-        if session is None:
+        recorded = self._recorded()
+        if recorded is None:
             return super().truncate(size)
+        session, file = recorded
         with session.lock:
             length = super().truncate(size)
-            session.resized(session.files[self.fileno()], length)
+            session.resized(file, length)
         return length
 
     def close(self) -> None:

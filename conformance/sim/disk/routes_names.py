@@ -232,11 +232,13 @@ def _kind(path: StrOrBytesPath, dir_fd: int | None) -> int:
 def metadata_route(name: str) -> Callable[..., Any]:
     """The patched twin of a function in `METADATA`."""
 
-    def route(names: NameRoutes, path: Any, *args: Any, **options: Any) -> Any:
-        result = getattr(real, name)(path, *args, **options)
+    def route(names: NameRoutes, *args: Any, **options: Any) -> Any:
+        result = getattr(real, name)(*args, **options)
         session = SLOT.session
-        if session is not None and session.is_under(path, options.get("dir_fd")):
-            session.looked()
+        if session is not None:
+            target = args[0] if args else options.get("path", options.get("fd"))
+            if session.is_under(target, options.get("dir_fd")):
+                session.looked()
         return result
 
     route.__name__ = route.__qualname__ = name

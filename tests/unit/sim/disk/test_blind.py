@@ -75,6 +75,35 @@ def test_a_file_that_appeared_unseen_blinds_where_it_is_used(patching: object, r
         assert recorder.doubts()[2] == "'root/c' is there, and was not recorded being made"
 
 
+def unseen(*command: str | Path) -> None:
+    """Do something that the recorder cannot see."""
+    subprocess.run(command, check=True)
+
+
+def test_what_changed_unseen_blinds_where_names_no_longer_fit(patching: object, root: Path) -> None:
+    """Names that lead through the unknown, and names that are made although they are known, are told."""
+    for name in ("f", "g", "h"):
+        (root / name).touch()
+    with Recorder(root) as recorder:
+        unseen("mkdir", root / "d")
+        (root / "d" / "x").touch()
+        unseen("rm", root / "f", root / "g", root / "h")
+        (root / "f").mkdir()
+        (root / "g").symlink_to("f")
+        os.close(os.open(root / "h", os.O_CREAT | os.O_EXCL))
+        (root / "f" / "x").mkdir()
+        unseen("mkdir", root / "e")
+        os.link(root / "h", root / "e" / "h")
+    assert recorder.doubts()[:-1] == (
+        "'root/d/x' leads through 'd', which was not recorded being made",
+        "'root/f' was made, and was not recorded being removed",
+        "'root/g' was made, and was not recorded being removed",
+        "'root/h' was made, and was not recorded being removed",
+        "'root/f/x' leads through something that is no directory as far as was recorded",
+        "'root/e/h' leads through 'e', which was not recorded being made",
+    )
+
+
 def test_a_descriptor_from_before_blinds(patching: object, root: Path) -> None:
     """A file of the root that was open before the recording may be written unseen."""
     with open(root / "f", "wb") as stream, Recorder(root) as recorder:
@@ -106,6 +135,9 @@ def test_a_pipe_blinds(patching: object, root: Path) -> None:
     """What is no file has no image."""
     with Recorder(root) as recorder:
         os.mkfifo(root / "p")
+        fd = os.open(root / "p", os.O_RDWR)
+        os.write(fd, b"into the pipe")
+        os.close(fd)
     assert "'root/p' was made, which is no file" in recorder.blind
 
 

@@ -142,6 +142,28 @@ def test_an_unnamed_file_that_gets_a_name_is_the_same_inode(recorder: Recorder, 
     assert list(recorder.ops)[-1] == Link(ROOT, "f", 2)
 
 
+def test_a_link_gets_its_name_or_what_it_leads_to(recorder: Recorder, root: Path) -> None:
+    """Whether `os.link` looks through a symbolic link is taken from what it did."""
+    (root / "f").touch()
+    (root / "s").symlink_to("f")
+    directory = os.open(root, os.O_RDONLY)
+    os.link("s", "itself", src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    os.link("s", "target", src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=True)
+    os.close(directory)
+    assert list(recorder.ops)[-2:] == [Link(ROOT, "itself", 3), Link(ROOT, "target", 2)]
+
+
+def test_the_way_up_follows_a_moved_directory(recorder: Recorder, root: Path) -> None:
+    """`..` of a directory that was moved is where it is now."""
+    (root / "d").mkdir()
+    (root / "e").mkdir()
+    directory = os.open(root / "d", os.O_RDONLY)
+    os.rename(root / "d", root / "e" / "d")
+    os.close(os.open("../f", os.O_WRONLY | os.O_CREAT, dir_fd=directory))
+    os.close(directory)
+    assert list(recorder.ops)[-1] == Create(3, "f", 4)
+
+
 def test_the_making_of_the_root_is_recorded(patching: object, tmp_path: Path) -> None:
     """An absent root is made by operations on the directories above it, and synced by a sync of those."""
     root = tmp_path / "a" / "root"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import gc
+import inspect
 import io
 import logging
 import mmap
@@ -20,6 +21,8 @@ from typing import Any
 import pytest
 
 from conformance.sim.disk import Patching, Recorder, RecorderError
+from conformance.sim.disk.routes_descriptors import DescriptorRoutes
+from conformance.sim.disk.routes_names import NameRoutes
 
 SAID = [name for name in dir(os) if name.startswith("supports_") and isinstance(getattr(os, name), set)]
 
@@ -271,3 +274,20 @@ def test_wrapped_functions_keep_their_names() -> None:
         assert {name: getattr(os, name).__name__ for name in plain} == plain
         wrapped: Callable[..., Any] = functools.wraps(os.write)(lambda *args: None)
         assert wrapped.__name__ == "write"
+
+
+def test_the_twins_take_the_arguments_of_the_real_functions() -> None:
+    """Names, order, kinds and presence of defaults are those of the real functions, where Python tells them."""
+    names = [*DescriptorRoutes.NAMES, *NameRoutes.NAMES]
+    plain = {name: _parameters(getattr(os, name)) for name in names}
+    with Patching():
+        assert {name: _parameters(getattr(os, name)) for name in names if name != "sendfile"} == {
+            name: parameters for name, parameters in plain.items() if name != "sendfile"
+        }
+        with open(os.devnull) as stream:
+            assert os.fstat(fd=stream.fileno()) == os.stat(path=stream.fileno())
+
+
+def _parameters(function: Callable[..., Any]) -> list[tuple[str, object, bool]]:
+    parameters = inspect.signature(function).parameters.values()
+    return [(one.name, one.kind, one.default is inspect.Parameter.empty) for one in parameters]

@@ -94,7 +94,12 @@ def test_what_a_link_leads_out_to_is_not_recorded(patching: object, inside: Path
         (inside / "root" / "out" / "f").write_bytes(b"x")
         (inside / "root" / "inwards").symlink_to("d")
         (inside / "root" / "inwards" / "g").write_bytes(b"x")
-    assert [type(op) for op in recorder.ops] == [Symlink, Create, Write]
+        (inside / "root" / "around").symlink_to(inside / "to-root" / "d")
+        (inside / "root" / "around" / "h").write_bytes(b"x")
+        (inside / "root" / "up").symlink_to("../../up")
+        os.mkdir(inside.parent / "up")
+        (inside / "root" / "up" / "f").write_bytes(b"x")
+    assert [type(op) for op in recorder.ops] == [Symlink, Create, Write, Symlink, Create, Write, Symlink]
     assert recorder.doubts() == ()
 
 
