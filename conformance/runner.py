@@ -37,6 +37,7 @@ from conformance.report.events import (
     ReportEvent,
     RunFinished,
 )
+from conformance.report.program_text import render_failure_program
 from conformance.report.summary import summarise
 
 REDUCE_SECONDS = 5.0
@@ -152,7 +153,10 @@ class _Run:
         )
         case = Case.of(failure, kit_version=__version__, backend=settings.backend, seed=settings.seed)
         path = case.save(settings.state / "cases")
-        return replace(failure, case=str(path), reproduce=f"torntail replay {shlex.quote(str(path))}")
+        script = path.with_suffix(".py")
+        script.write_text(render_failure_program(failure, backend_spec=settings.backend), "utf-8")
+        command = f"torntail replay {shlex.quote(str(path))}"
+        return replace(failure, case=str(path), script=str(script), reproduce=command)
 
     def _vanished(self, finding: Finding) -> KitErrorFound:
         """A program that failed once and does not fail again: the world it ran in was not the same."""

@@ -15,13 +15,11 @@ import click
 from conformance import __version__
 from conformance.drivers.errors import UsageError
 from conformance.drivers.journal import Journal
-from conformance.model.history import event_from_json
-from conformance.model.operations import Program
 from conformance.report.cases import Case
-from conformance.report.events import FailureFound, ItemFinished, ReportEvent, RunStarted, WarningRaised
+from conformance.report.events import ItemFinished, ReportEvent, RunStarted, WarningRaised
 from conformance.report.fingerprints import fingerprint
 from conformance.report.lines import LinesWriter
-from conformance.report.program_text import render_program
+from conformance.report.program_text import render_failure_program
 from conformance.report.summary import Summary
 from conformance.report.text import render_terminal
 from conformance.runner import Plan
@@ -85,26 +83,13 @@ class ReportFolder:
             if failure.program:
                 place = self._directory / "failures" / f"{number:02}-{failure.clause}.py"
                 place.parent.mkdir(exist_ok=True)
-                place.write_text(program_of(failure, self._spec), "utf-8")
+                place.write_text(render_failure_program(failure, backend_spec=self._spec), "utf-8")
 
 
 def header(started: RunStarted) -> str:
     """What is run, on one line: kit, backend, profile and the seed that repeats the random choices."""
     name = started.spec if started.spec == started.backend else f"{started.backend} ({started.spec})"
     return f"torntail {started.kit_version}: {name}, profile {started.profile}, seed {started.seed}"
-
-
-def program_of(failure: FailureFound, spec: str) -> str:
-    """The failure's program as a Python script that runs on its own."""
-    return render_program(
-        Program.from_json([dict(form) for form in failure.program]),
-        backend_spec=spec,
-        clause=failure.clause,
-        call=failure.call,
-        history=[event_from_json(dict(form)) for form in failure.history],
-        expected=failure.expected,
-        observed=failure.observed,
-    )
 
 
 def keep_unfinished(plan: Plan) -> list[WarningRaised]:

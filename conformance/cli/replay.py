@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from conformance.cli.output import program_of
 from conformance.drivers.errors import UsageError
 from conformance.drivers.execution import run_program
 from conformance.drivers.registry import load_backend, partner_for
@@ -19,6 +18,7 @@ from conformance.drivers.workspace import Workspace
 from conformance.model.history import event_to_json
 from conformance.report.cases import Case, CaseError, load_case
 from conformance.report.events import FailureFound
+from conformance.report.program_text import render_failure_program
 from conformance.report.text import render_failure
 
 
@@ -35,7 +35,7 @@ def command(ctx: click.Context, case: Path, backend: str | None, program: bool) 
         raise UsageError(str(error)) from error
     spec = backend or saved.backend
     if program:
-        click.echo(program_of(_failure_of(saved), spec), nl=False)
+        click.echo(render_failure_program(_failure_of(saved), backend_spec=spec), nl=False)
         return
     found = load_backend(spec)
     with Workspace() as workspace, Watchdog() as watchdog:

@@ -86,6 +86,7 @@ class FailureFound(ReportEvent):
         call: index of the offending call in both, or None where no single call offends.
         reference_answer: what the reference partner answered to the offending call, or "" where it stood aside.
         fingerprint: equal for failures that are the same bug; ``case``: path of the saved case, or "".
+        script: path of the program as a Python file that runs by itself, or "".
         reproduce: the command that shows it again.
     """
 
@@ -101,6 +102,7 @@ class FailureFound(ReportEvent):
     reference_answer: str = ""
     fingerprint: str = ""
     case: str = ""
+    script: str = ""
     reproduce: str = ""
 
 

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 from conformance.clauses import CLAUSES
-from conformance.model.history import Completion, Event, Hung, Outcome, Raised, Skipped
+from conformance.model.history import Completion, Event, Hung, Outcome, Raised, Skipped, event_from_json
 from conformance.model.operations import (
     Append,
     Close,
@@ -30,6 +30,7 @@ from conformance.model.operations import (
     Stat,
 )
 from conformance.report.abbreviate import handle_names, printable
+from conformance.report.events import FailureFound
 from conformance.report.python_values import Expressions, text_expression
 
 WIDTH = 110
@@ -85,6 +86,19 @@ def render_program(
         TypeError: an argument is of a kind that no program may hold.
     """
     return _Script(program, backend_spec, call, history).render(clause, expected, observed)
+
+
+def render_failure_program(failure: FailureFound, *, backend_spec: str) -> str:
+    """The script of a failure's program; raises as ``render_program``."""
+    return render_program(
+        Program.from_json([dict(form) for form in failure.program]),
+        backend_spec=backend_spec,
+        clause=failure.clause,
+        call=failure.call,
+        history=[event_from_json(dict(form)) for form in failure.history],
+        expected=failure.expected,
+        observed=failure.observed,
+    )
 
 
 class _Script:

@@ -140,6 +140,7 @@ def render_failure(
         lines += [*calls, ""]
     told = [("expected", failure.expected), ("observed", failure.observed), ("reference", failure.reference_answer)]
     told += [("difference", _difference(failure)), ("note", failure.note), ("saved as", failure.case)]
+    told += [("program", f"python {failure.script}" if failure.script else "")]
     lines += [_labelled(label, text, width, style) for label, text in told if text]
     # The command is not wrapped: it is there to be copied.
     lines.append(style(f"  {'reproduce':<{LABEL}}", "dim") + style(printable(failure.reproduce), "strong"))
