@@ -2,7 +2,8 @@
 
 Its own history is judged by its own judge; a violation there is an error of the kit, for then the model or the
 reference is wrong. Wherever the model allows exactly one answer, on both sides, the two answers must be the same: where
-they are not, the model overlooked something, and that is told too. A partner in memory has no second instance: it
+they are not, the model overlooked something, and that is told too. Where the model allows several and the two took
+different ones, their worlds are not the same any more, and the partner leaves for the rest of the program. A partner in memory has no second instance: it
 stands aside while several instances live, and is built anew from the model's state when one is left.
 """
 
@@ -25,13 +26,20 @@ from conformance.model.operations import (
     Discard,
     Flush,
     OpenInstance,
+    ListSessions,
     OpenSession,
     Operation,
+    Read,
+    Stat,
 )
 from conformance.model.state import Session
 from conformance.model.values import clone, same
 from conformance.model.views import headers_differ
 from conformance.model.words import outcome_text, snapshot_id
+
+
+_VIEWS = (Stat, ListSessions, Read)
+"""What changes nothing: two different answers to them leave the worlds as they were."""
 
 
 class Partner:
@@ -43,6 +51,7 @@ class Partner:
         self._shares_storage = backend.capabilities.storage != "memory"
         self._live: set[int] = set()
         self._aside = False
+        self._parted = False
         self._used = False
         self._generation = 0
         self._start()
@@ -62,9 +71,11 @@ class Partner:
         Raises:
             KitError: the partner breaks the model, or differs where the model allows one answer.
         """
-        if not self._shares_storage and self._steps_aside(operation, judge):
+        if self._parted or (not self._shares_storage and self._steps_aside(operation, judge)):
             return None
         answer = self._perform(operation)
+        if not isinstance(operation, _VIEWS) and type(answer) is not type(outcome):
+            self._parted = True
         if judge.exact and self._judge.exact and not _agree(outcome, answer):
             raise KitError(
                 f"the reference {self._backend.name!r} and the backend differ at {operation!r:.300}, where the model"
@@ -74,7 +85,7 @@ class Partner:
 
     def answer(self, operation: Operation) -> str:
         """What the partner says to an operation at which the backend under test was found wrong, in a few words."""
-        if self._aside:
+        if self._aside or self._parted:
             return ""
         return outcome_text(self._perform(operation))
 
