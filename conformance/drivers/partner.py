@@ -2,9 +2,10 @@
 
 Its own history is judged by its own judge; a violation there is an error of the kit, for then the model or the
 reference is wrong. Wherever the model allows exactly one answer, on both sides, the two answers must be the same: where
-they are not, the model overlooked something, and that is told too. Where the model allows several and the two took
-different ones, their worlds are not the same any more, and the partner leaves for the rest of the program. A partner in memory has no second instance: it
-stands aside while several instances live, and is built anew from the model's state when one is left.
+they are not, the model overlooked something, and that is told too. Where it allows several and the two took different
+ones, their worlds are not the same any more, and the partner leaves for the rest of the program. A partner in memory
+has no second instance: it stands aside while several instances live, and is built anew from the model's state when one
+is left.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from conformance.model.operations import (
     Create,
     Discard,
     Flush,
-    OpenInstance,
     ListSessions,
+    OpenInstance,
     OpenSession,
     Operation,
     Read,
@@ -36,7 +37,6 @@ from conformance.model.state import Session
 from conformance.model.values import clone, same
 from conformance.model.views import headers_differ
 from conformance.model.words import outcome_text, snapshot_id
-
 
 _VIEWS = (Stat, ListSessions, Read)
 """What changes nothing: two different answers to them leave the worlds as they were."""
