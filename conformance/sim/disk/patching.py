@@ -43,6 +43,10 @@ def _twins() -> tuple[list[Any], list[Any]]:
 
 
 _REAL, _PATCHED = _twins()
+_OWN_CELLS = frozenset(
+    id(cell) for method in vars(RecordedFileIO).values() for cell in getattr(method, "__closure__", None) or ()
+)
+"""Where the methods of the twin class keep the class itself, for `super()`."""
 _HAVES = tuple(
     getattr(os, name)
     for name in ("supports_dir_fd", "supports_effective_ids", "supports_fd", "supports_follow_symlinks")
@@ -62,24 +66,36 @@ class Patching:
 
     def __enter__(self) -> Patching:
         if not Patching._entered:
-            Patching._unseen = (*_swap(_REAL, _PATCHED), *_subclasses())
-            for have in _HAVES:
-                have.update([new for old, new in zip(_REAL, _PATCHED, strict=True) if old in have])
+            try:
+                _install()
+            except BaseException:
+                _uninstall()
+                raise
         Patching._entered += 1
         return self
 
     def __exit__(self, *_: object) -> None:
         Patching._entered -= 1
         if not Patching._entered:
-            for have in _HAVES:
-                have.difference_update(_PATCHED)
-            _swap(_PATCHED, _REAL)
-            Patching._unseen = ()
+            _uninstall()
 
     @property
     def unseen_holders(self) -> tuple[str, ...]:
         """What still holds a real function while this is entered: input and output through it is not seen."""
         return Patching._unseen
+
+
+def _install() -> None:
+    Patching._unseen = (*_swap(_REAL, _PATCHED), *_subclasses())
+    for have in _HAVES:
+        have.update([new for old, new in zip(_REAL, _PATCHED, strict=True) if old in have])
+
+
+def _uninstall() -> None:
+    for have in _HAVES:
+        have.difference_update(_PATCHED)
+    _swap(_PATCHED, _REAL)
+    Patching._unseen = ()
 
 
 def _subclasses() -> list[str]:
@@ -95,15 +111,17 @@ def _swap(old: list[Any], new: list[Any]) -> list[str]:
     """Put the new objects wherever the old ones are held, and tell what could not be changed."""
     twins = {id(one): other for one, other in zip(old, new, strict=True)}
     modules = {id(vars(module)): module for module in list(sys.modules.values()) if isinstance(module, ModuleType)}
-    own = {id(names) for names in (_REAL, _PATCHED, *_HAVES)}
+    own = {id(names) for names in (_REAL, _PATCHED, *_HAVES)} | _OWN_CELLS
     own.update(key for key, module in modules.items() if module.__name__.startswith(_OWN))
-    rest: list[Any] = []
-    for holder in gc.get_referrers(*old):
-        if id(holder) in modules:
-            if id(holder) not in own:
-                _replace_values(holder, twins)
-        elif id(holder) not in own and _matters(holder, twins):
-            rest.append(holder)
+    for key, module in modules.items():
+        # Not left to the collector, which does not tell of what somebody has frozen.
+        if key not in own:
+            _replace_values(vars(module), twins)
+    rest = [
+        holder
+        for holder in gc.get_referrers(*old)
+        if id(holder) not in own and id(holder) not in modules and _matters(holder, twins)
+    ]
     owners = _owners(rest)
     return [
         _describe(holder, owners[id(holder)], modules, twins)

@@ -162,3 +162,20 @@ def test_reads_are_counted_by_what_they_gave(recorder: Recorder, root: Path) -> 
     assert (one.reads, one.bytes_read) == (3, 100)
     assert (two.bytes_read, two.opens) == (100, 1)
     assert (three.reads, three.bytes_read) == (3, 18)
+
+
+def test_a_file_object_outlives_its_recording(root: Path) -> None:
+    """A file opened during a recording goes on unrecorded afterwards, and in the next recording is a doubt."""
+    with Recorder(root) as recorder:
+        stream = open(root / "f", "w+b")  # noqa: SIM115
+        stream.write(b"held back")
+    stream.flush()
+    stream.seek(0)
+    assert stream.read() == b"held back"
+    assert stream.truncate(4) == 4
+    assert recorder.check_image().startswith("'f': 0 bytes are recorded, 4 are on the disk")
+    with Recorder(root) as following:
+        stream.write(b"!")
+        stream.close()
+    assert "was open before the recording began" in following.blind
+    assert stream.closed

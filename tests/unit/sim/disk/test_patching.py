@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from conformance.sim.disk import Patching, Recorder, RecorderError
+from conformance.sim.disk import patching as patching_module
 from conformance.sim.disk.routes_descriptors import DescriptorRoutes
 from conformance.sim.disk.routes_names import NameRoutes
 
@@ -69,6 +70,29 @@ def test_nothing_is_left_behind(untouched: None, root: Path) -> None:
         raise KeyError
     with Patching(), Patching(), Recorder(root):
         pass
+
+
+def test_patching_that_breaks_off_is_undone(untouched: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption in the middle of the patching leaves all names as they were."""
+
+    def interrupted() -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(patching_module, "_subclasses", interrupted)
+    with pytest.raises(KeyboardInterrupt), Patching():
+        pass
+
+
+def test_a_frozen_heap_is_patched_too(untouched: None, forget: None, root: Path) -> None:
+    """Modules are found though the collector was told to forget them."""
+    module = capture("from os import write")
+    gc.freeze()
+    try:
+        with Recorder(root) as recorder, open(root / "f", "wb", buffering=0) as stream:
+            module.write(stream.fileno(), b"seen")
+    finally:
+        gc.unfreeze()
+    assert recorder.total().bytes_written == 4
 
 
 def test_a_recorder_that_cannot_start_leaves_nothing_behind(untouched: None) -> None:
