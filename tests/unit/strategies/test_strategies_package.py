@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 import strategies
@@ -50,17 +51,24 @@ def test_every_strategy_says_how_it_shrinks(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - PLAIN))
 def test_every_strategy_is_healthy(name: str) -> None:
-    """Values are built, not filtered: of all that is drawn, nothing is thrown away, and no health check complains."""
-    drawn = 0
+    """Values are built, not filtered: most draws end in a value, and no health check complains."""
+    strategy, begun, drawn = made(name), 0, 0
 
-    @settings(max_examples=60, database=None, deadline=None, derandomize=True, phases=(Phase.generate,))
-    @given(made(name))
-    def draw(value: Any) -> None:
+    @st.composite
+    def counted(draw: st.DrawFn) -> Any:
+        nonlocal begun
+        begun += 1
+        return draw(strategy)
+
+    @settings(max_examples=40, database=None, deadline=None, derandomize=True, phases=(Phase.generate,))
+    @given(counted())
+    def take(value: Any) -> None:
         nonlocal drawn
         drawn += 1
 
-    draw()
-    assert drawn >= min(60, 1 if name in ("session_ids", "small_headers") else 2)
+    take()
+    # The rest are prefixes that Hypothesis itself gave up while it looked for something new.
+    assert drawn >= begun * 0.6
 
 
 def test_strategies_are_usable_alone() -> None:
