@@ -175,7 +175,7 @@ class closed_empty_sessions_have_no_snapshot(EagerFiles):
 
     def release(self, handle: PlainHandle) -> None:
         """Drop it from the views."""
-        if not handle.next_seq:
+        if not handle.next_seq and self.writers.get(handle.id) is handle:
             self.dropped.add(handle.id)
         super().release(handle)
 

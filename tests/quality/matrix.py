@@ -25,7 +25,7 @@ from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding
 from conformance.machines.reduce import reduce_finding
 from conformance.model.operations import Program
-from conformance.report.events import FailureFound, ItemFinished, KitErrorFound, ReportEvent
+from conformance.report.events import FailureFound, KitErrorFound
 from conformance.runner import Item, Plan, Settings, make_plan, run_item
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,11 +165,6 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
                 yield f"{item.id}: {reduced[0].violation}\n{steps}"
 
 
-def finished(events: list[ReportEvent]) -> ItemFinished:
-    """How an item ended."""
-    return next(event for event in events if isinstance(event, ItemFinished))
-
-
 def told(found: Found) -> str:
     """A finding in a few lines, for the message of a test."""
     if isinstance(found, KitErrorFound):
@@ -216,7 +211,7 @@ def kill(name: str, state: Path) -> Kill:
 
 
 def perform(backend: str, program: Program) -> ProgramResult:
-    """Perform a program on a backend in a fresh world."""
+    """Perform a program on the backend of that spec in a fresh world, the reference beside it."""
     found = load_backend(backend, ROOT)
     with Workspace() as workspace:
         return run_program(found, program, workspace.fresh_root(), partner=partner_for(found))

@@ -1,0 +1,134 @@
+"""The kill matrix: every mutant dies by the clause it breaks, and its healthy twin lives.
+
+A check that has never failed proves nothing. Here each one is seen to fail on a backend with one known defect, to blame
+the right clause for it with a short program that fails again, and to pass on the same backend with the defect off.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.clauses import BUILT, CLAUSES
+from conformance.contract import Backend
+from conformance.model.operations import Program
+from tests.quality.matrix import (
+    MUTANTS,
+    ROOT,
+    blamed_beyond,
+    findings,
+    kill,
+    mutants,
+    perform,
+    plan_for,
+    sentinels,
+    spec_of,
+    told,
+)
+
+LONGEST_PROGRAM = 12
+"""Operations in the program that shows a mutant's defect."""
+
+LONGEST_DEFECT = 16
+"""Lines of a mutant that hold code, those of its signatures included."""
+
+TWIN_EXAMPLES = 20
+
+WITHOUT_MUTANT: frozenset[str] = frozenset()
+"""Built must clauses that no mutant breaks, each with its reason beside it. It may only shrink."""
+
+OPEN = {
+    "own.own_writes_look_foreign": "an append whose batch is overwritten is blamed on SEQ-06 whatever error it meets",
+}
+"""Mutants for which the model still blames another clause somewhere, and why; an entry that no longer holds fails."""
+
+NAMES = sorted(mutants())
+TWINS: dict[str, Backend] = {mutant.healthy.name: mutant.healthy for mutant in mutants().values()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mutant_dies_by_the_clause_it_breaks(name: str, tmp_path: Path) -> None:
+    """The checks of its clause find the mutant, blame that clause, and show it by a short program that fails again."""
+    found = kill(name, tmp_path)
+    assert found.length <= LONGEST_PROGRAM, told(found.failure)
+    again = perform(spec_of(name), Program.from_json([dict(step) for step in found.failure.program]))
+    assert again.violation is not None
+    assert again.violation.clause == found.clause
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(reason=OPEN[name], strict=True)) if name in OPEN else name
+        for name in NAMES
+    ],
+)
+def test_mutant_has_one_defect(name: str, tmp_path: Path) -> None:
+    """Over all scenarios nothing is blamed but the clause it breaks, or the two more that it says it may break."""
+    mutant = mutants()[name]
+    plan = plan_for(spec_of(name), tmp_path)
+    beyond = list(blamed_beyond(mutant, plan, frozenset((mutant.breaks, *mutant.also))))
+    assert beyond == [], "\n".join(beyond)
+
+
+@pytest.mark.parametrize("name", sorted(TWINS))
+def test_healthy_twin_passes(name: str, tmp_path: Path) -> None:
+    """With the defect off the same construction is silent, so that it was the defect that was found."""
+    plan = plan_for(TWINS[name], tmp_path, examples=TWIN_EXAMPLES)
+    alarms = [told(found) for found in findings(plan)]
+    assert alarms == [], "\n".join(alarms)
+
+
+def test_every_area_has_one_sentinel() -> None:
+    """Each area with built clauses has exactly one sentinel, without whose death a silent run means nothing."""
+    marked = [mutant.breaks.rpartition("-")[0] for mutant in mutants().values() if mutant.sentinel]
+    assert sorted(marked) == sorted({CLAUSES[each].area for each in BUILT})
+    assert len(sentinels()) == len(marked)
+
+
+def test_every_built_must_clause_has_a_mutant() -> None:
+    """Each must clause that is checked was seen to fail; the exceptions are written down and still needed."""
+    broken = {mutant.breaks for mutant in mutants().values()}
+    must = {each for each in BUILT if CLAUSES[each].level == "must"}
+    print("built must clauses without a mutant:", ", ".join(sorted(must - broken)) or "none")
+    assert must - broken == WITHOUT_MUTANT
+
+
+def test_mutants_break_clauses_that_are_built() -> None:
+    """A mutant names clauses that the kit has checks for, and itself in its area's file."""
+    for name, mutant in mutants().items():
+        assert {mutant.breaks, *mutant.also} <= BUILT, name
+
+
+def test_mutants_are_small() -> None:
+    """A mutant is a few lines: one defect, not another backend."""
+    long = {
+        f"{path.stem}.{node.name}": length
+        for path in sorted(MUTANTS.glob("*.py"))
+        if path.stem != "planting"
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and (length := code_lines(node)) > LONGEST_DEFECT
+    }
+    assert long == {}
+
+
+def code_lines(node: ast.ClassDef) -> int:
+    """The lines of a class that hold code: no docstrings, no blank lines."""
+    lines: set[int] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.stmt) and not (isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Constant)):
+            last = inner.body[0].lineno - 1 if isinstance(inner, ast.ClassDef | ast.AsyncFunctionDef) else inner.lineno
+            lines.update(range(inner.lineno, max(inner.lineno, last) + 1))
+    return len(lines)
+
+
+def test_reports_exist() -> None:
+    """The public reports that mutants stand for are reports that there are, where the collection is at hand."""
+    path = ROOT.parent / "shared" / "bug_reports.json"
+    if not path.is_file():
+        pytest.skip(f"the collection of reports is not at {path}")
+    known = {report["id"] for report in json.loads(path.read_text("utf-8"))}
+    assert {mutant.report for mutant in mutants().values()} - {""} <= known

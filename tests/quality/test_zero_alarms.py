@@ -1,0 +1,63 @@
+"""No false alarms: conforming backends of every kind stay silent, over seeds, in runs of a fixed and counted size.
+
+Silence means something only where the same run would have cried out, so each of these is void unless the sentinel
+mutants of all areas die first, by the same function.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.quality.matrix import findings, is_scenario, kill, plan_for, sentinels, told
+
+EXAMPLES = 40
+"""Programs of the machine in one run."""
+
+SEEDS = (1, 2, 3)
+
+CONFORMING = (
+    "jsonl",
+    "jsonl-raw",
+    "memory",
+    "tests/variants/plain_files.py:plain_files",
+    "tests/variants/plain_files.py:eager_files",
+    "tests/variants/buffered_files.py:buffered_files",
+    "tests/variants/sqlite_rows.py:sqlite_rows",
+)
+"""The reference, and backends that are right but different."""
+
+
+def short(spec: str) -> str:
+    """What stands behind the colon."""
+    return spec.rpartition(":")[2]
+
+
+@pytest.fixture(scope="session")
+def alert(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
+    """The areas whose sentinel was killed."""
+    state = tmp_path_factory.mktemp("sentinels")
+    return frozenset(area for area, name in sentinels().items() if kill(name, state).clause.startswith(area))
+
+
+def test_sentinels_die(alert: frozenset[str]) -> None:
+    """The checks of every area see the defect that is planted in it."""
+    assert alert == sentinels().keys()
+
+
+@pytest.mark.parametrize("spec", CONFORMING, ids=short)
+def test_scenarios_are_silent(spec: str, alert: frozenset[str], tmp_path: Path) -> None:
+    """No scenario finds anything in a conforming backend, and there are scenarios to find it."""
+    plan = plan_for(spec, tmp_path)
+    assert sum(is_scenario(item) and not item.skip for item in plan.items) >= len(alert)
+    assert [told(found) for found in findings(plan, machines=False)] == []
+
+
+@pytest.mark.usefixtures("alert")
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("spec", CONFORMING, ids=short)
+def test_machines_are_silent(spec: str, seed: int, tmp_path: Path) -> None:
+    """No long random history of a conforming backend is called wrong."""
+    plan = plan_for(spec, tmp_path, examples=EXAMPLES, seed=seed)
+    assert [told(found) for found in findings(plan, scenarios=False)] == []
