@@ -6,10 +6,10 @@ backend through ``Script`` and asserts nothing; the model judges.
 
 from __future__ import annotations
 
-from conformance.checks import appending, closing, materialisation, ownership, reading, revision, service
+from conformance.checks import appending, closing, headers, materialisation, ownership, reading, revision, service
 from conformance.checks.registry import Scenario, scenario
 
-_MODULES = (service, ownership, appending, reading, revision, materialisation, closing)
+_MODULES = (service, headers, ownership, appending, reading, revision, materialisation, closing)
 
 SCENARIOS: tuple[Scenario, ...] = tuple(
     found for module in _MODULES for found in vars(module).values() if isinstance(found, Scenario)

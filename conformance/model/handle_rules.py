@@ -149,7 +149,7 @@ def _append_behind_others(judge: Judge, handle: Handle, op: Append, may: frozens
     if session.covered <= handle.left_at:
         # What the others appended may not be stored yet, and then this batch may be what is stored.
         if not kind:
-            session.opaque = True
+            judge.world.blur(session)
         return
     if kind not in MOVED_ON and not (kind and kind in may):
         judge.fail(
@@ -192,7 +192,7 @@ def _accepted_batch(
     if op.scribble:
         session.scribbled.update(range(first, len(session.log)))
     if judge.capabilities.vocabulary == "closed" and not all(map(understood, op.events)):
-        session.opaque = True
+        world.blur(session)
     session.home = handle.instance
     session.stir += 1
     session.grown_at = world.step
@@ -204,7 +204,7 @@ def _accepted_batch(
     handle.after_refusal = False
     handle.disturbed = ""
     handle.rounds += 1
-    judge.exact = True
+    judge.exact = found is Standing.OWNER
 
 
 def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
@@ -240,7 +240,7 @@ def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
         handle.rounds += 1
         handle.after_refusal = False
         handle.disturbed = ""
-        judge.exact = True
+        judge.exact = found is Standing.OWNER
 
 
 def _flush_blame(judge: Judge, handle: Handle, kind: str) -> str:
@@ -326,6 +326,6 @@ def discard(judge: Judge, call: Call, op: Discard, outcome: Outcome) -> None:
     handle: Any = judge.world.handles.pop(op.handle)
     if handle.owns:
         # Whether an owner that is collected still owns is not said.
-        handle.session.opaque = True
+        judge.world.blur(handle.session)
     _disturb(handle, "OWN-12")
     judge.exact = True

@@ -61,9 +61,9 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
     if instance.closed:
         return reject_on_closed_service(judge, outcome)
     session_id = op.header.id if isinstance(op.header.id, str) else repr(op.header.id)
-    existing, certain = world.visible(op.instance, session_id)
-    if existing is not None and existing.opaque:
+    if session_id in world.blurred:
         return None
+    existing, certain = world.visible(op.instance, session_id)
     refusals = header_refusals(op.header, op.inherited)
     may = refusals.may
     if existing is not None and (certain or existing.pending):
@@ -178,10 +178,12 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
     world, instance = judge.world, judge.world.instances[op.instance]
     if instance.closed:
         return reject_on_closed_service(judge, outcome)
+    if op.session in world.blurred:
+        return None
     session, certain = world.visible(op.instance, op.session)
     if session is None:
         return _open_absent(judge, op, instance, outcome)
-    if session.opaque or _refused_as_owned(judge, op, instance, session, outcome):
+    if _refused_as_owned(judge, op, instance, session, outcome):
         return None
     if session.pending and not certain:
         # Pending here and written by another instance: which of the two a handle shows is not said (SVC-12).
@@ -266,7 +268,7 @@ def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Se
         session.read_unowned = False
         if session.covered < len(session.log) and world.writers(session):
             # Another writer's events that no barrier covered: what this one continues at is not said.
-            session.opaque = True
+            world.blur(session)
         session.owner = handle
         if len(session.log) == session.covered:
             session.home = op.instance
@@ -281,6 +283,11 @@ def _active_writers(judge: Judge, instance: int) -> list[tuple[Handle, Standing]
         for handle in judge.world.handles.values()
         if handle.instance == instance and handle.is_writer and not handle.closed
     ]
+
+
+def _none_may_fail(judge: Judge, writers: list[tuple[Handle, Standing]]) -> bool:
+    """Whether no handle has a reason to fail; of the handles on blurred ids the model does not even know all."""
+    return not judge.world.blurred and all(found is Standing.OWNER for _, found in writers)
 
 
 def _demand_group(judge: Judge, outcome: Outcome, writers: list[tuple[Handle, Standing]], failing: str) -> Any:
@@ -303,7 +310,7 @@ def flush_instance(judge: Judge, call: Call, op: FlushInstance, outcome: Outcome
     writers = _active_writers(judge, op.instance)
     if any(found is Standing.BEATEN and not handle.lost for handle, found in writers):
         _demand_group(judge, outcome, writers, "FLUSH-02")
-    elif not isinstance(outcome, Raised) or all(found is Standing.OWNER for _, found in writers):
+    elif not isinstance(outcome, Raised) or _none_may_fail(judge, writers):
         judge.demand_success(outcome, "FLUSH-01", "resolved: no handle has a reason to fail")
     else:
         # A handle that lost its session, or may have, is named or passed over.
@@ -315,13 +322,13 @@ def flush_instance(judge: Judge, call: Call, op: FlushInstance, outcome: Outcome
             if not failed:
                 judge.witness("FLUSH-01")
         elif found is Standing.CONTESTED:
-            handle.session.opaque = True
+            world.blur(handle.session)
         elif found is Standing.BEATEN:
             handle.lost = True
     for handle in world.handles.values():
         if handle.instance == op.instance and not handle.closed and not handle.is_writer:
             handle.swept = True
-    judge.exact = True
+    judge.exact = _none_may_fail(judge, writers)
     return None
 
 
@@ -334,7 +341,7 @@ def close_instance(judge: Judge, call: Call, op: CloseInstance, outcome: Outcome
         return
     writers = _active_writers(judge, op.instance)
     failed = isinstance(outcome, Raised)
-    if not failed or all(found is Standing.OWNER for _, found in writers):
+    if not failed or _none_may_fail(judge, writers):
         judge.demand_success(outcome, "CLOSE-07", "resolved: every handle is drained and closed")
     elif kind_of(outcome) != "ExceptionGroup":
         # A handle that lost its session may fail or, with nothing left to write, close in peace.
@@ -345,4 +352,4 @@ def close_instance(judge: Judge, call: Call, op: CloseInstance, outcome: Outcome
         end_handle(world, handle, "service close", judge.capabilities, failed=failed)
         handle.closed = handle.closed_by_service = True
     instance.closed = True
-    judge.exact = not failed
+    judge.exact = _none_may_fail(judge, writers)

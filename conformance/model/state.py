@@ -43,8 +43,7 @@ class Session:
         read_unowned: a read open came since the latest owner, so that ownership taken now is its doing (OWN-03).
         counted: instance -> the event counts it gave.
         erased: it never was: closed before anything made it visible to others (MAT-03).
-        opaque: what it holds cannot be told any more, so that nothing about it is judged: it holds what reads must
-            refuse (FMT-02, ``unknown_types="store"``), two instances wrote it side by side, or its owner was collected.
+        opaque: what it holds cannot be told any more, so that nothing about it is judged (``World.blur``).
     """
 
     id: str
@@ -195,6 +194,7 @@ class World:
         never: ids with an incarnation that never was -> the clause that a trace of it breaks (MAT-03, SEQ-03).
         step: counts invocations.
         changes: id -> how often its existence may have changed, for SVC-13.
+        blurred: ids of which nothing is judged any more.
         refusal_of: id of the session whose append was refused last, until another session wrote (SEQ-09).
     """
 
@@ -206,6 +206,7 @@ class World:
     step: int = 0
     serials: int = 0
     changes: dict[str, int] = field(default_factory=dict)
+    blurred: set[str] = field(default_factory=set)
     refusal_of: str | None = None
 
     def visible(self, instance: int, session_id: str) -> tuple[Session | None, bool]:
@@ -213,12 +214,23 @@ class World:
         session = self.pending.get((instance, session_id))
         if session is not None:
             # Stored by another instance meanwhile: which of the two this one shows is not said (SVC-12).
-            return session, session_id not in self.stored and not session.opaque
+            return session, session_id not in self.stored
         session = self.stored.get(session_id)
         if session is None:
             return None, True
         known = session.durable or session.eager or session.home == instance or instance in session.shown
-        return session, known and not session.unsure and not session.opaque
+        return session, known and not session.unsure
+
+    def blur(self, session: Session) -> None:
+        """From now on nothing about the session's id is judged, for what is stored under it cannot be told.
+
+        It holds what reads must refuse (FMT-02, ``unknown_types="store"``), two instances wrote it side by side, or
+        its owner was collected, which may have given ownership up or not.
+        """
+        self.blurred.add(session.id)
+        session.opaque = True
+        for each in (*self.stored.values(), *self.pending.values()):
+            each.opaque = each.opaque or each.id == session.id
 
     def known_to_all(self, instance: int, session_id: str) -> bool:
         """Whether every conforming backend, lazy or eager, would show this instance the same under the id."""

@@ -13,7 +13,7 @@ class Standing(Enum):
 
     ``OWNER``: everything. ``BEATEN``: nothing, another instance stored the id first (SVC-12). ``CONTESTED``: perhaps
     nothing, another instance wrote under the id but nothing says that it is stored. ``DISPLACED``: it was told that it
-    lost, or another instance opened the session for writing beside it; little is promised to it.
+    lost, or another instance opened the session for writing or wrote it beside this one; little is promised to it.
     """
 
     OWNER, BEATEN, CONTESTED, DISPLACED = range(4)
@@ -24,7 +24,8 @@ def standing(world: World, handle: Handle) -> Standing:
     rival = world.rival(handle.session)
     if rival is not None and rival is not handle.session:
         return Standing.BEATEN if rival.settled else Standing.CONTESTED
-    if handle.lost or not handle.owns or handle.session.opaque:
+    session = handle.session
+    if handle.lost or not handle.owns or session.opaque or handle.left_at != len(session.log):
         return Standing.DISPLACED
     return Standing.OWNER
 
@@ -95,7 +96,7 @@ def end_handle(world: World, handle: Handle, kind: str, capabilities: Capabiliti
         _erase(world, session)
     elif found is Standing.CONTESTED:
         # Perhaps it stored its events after all and beat the other instance.
-        session.opaque = world.stored[session.id].opaque = True
+        world.blur(session)
     elif handle.is_writer and handle.dirty and not failed and handle.left_at == len(session.log):
         cover(world, handle, kind)
     end_ownership(handle)

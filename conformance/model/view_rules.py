@@ -42,6 +42,8 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
     world, instance = judge.world, judge.world.instances[op.instance]
     if instance.closed:
         return reject_on_closed_service(judge, outcome)
+    if op.session in world.blurred:
+        return None
     session, certain = world.visible(op.instance, op.session)
     if session is None:
         clause = blame.absent(world, instance, op.session, "SVC-05")
@@ -52,7 +54,7 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
         note_verdict(judge, instance, op.session, "stat", occupied=False)
         judge.exact = world.known_to_all(op.instance, op.session)
         return None
-    if session.opaque or (session.pending and not certain):
+    if session.pending and not certain:
         return None
     clause = blame.present(judge, instance, session, "FRESH-02")
     value = judge.demand_success(outcome, clause, f"a snapshot of {session.id!r:.80}")
@@ -95,14 +97,17 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
             judge.fail("SVC-06", "no session twice", f"{session_id!r:.80} twice")
         found[session_id] = view
     judge.exact = all(world.known_to_all(op.instance, each) for each in (*world.never, *world.stored))
+    judge.exact = judge.exact and not world.blurred
+    for session_id in world.blurred:
+        found.pop(session_id, None)
     for session_id in dict.fromkeys([*(each for _, each in world.pending), *world.stored]):
         session, certain = world.visible(op.instance, session_id)
-        if session is None:
+        if session is None or session.opaque:
             judge.exact = False
             continue
         view_or_none = found.pop(session_id, None)
         judge.exact = judge.exact and certain
-        if not session.opaque and (certain or not session.pending):
+        if certain or not session.pending:
             _check_listed(judge, call, instance, session, view_or_none, certain=certain)
     for session_id in found:
         clause = blame.absent(world, instance, session_id, "SVC-06")
@@ -115,7 +120,8 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
 def _witness_unlisted(judge: Judge, instance: Instance) -> None:
     """Count the clauses for which an id had to be missing from the list."""
     world = judge.world
-    for session_id in world.never.keys() | instance.failed_claim.keys() | {each for _, each in world.pending}:
+    absent = world.never.keys() | instance.failed_claim.keys() | {each for _, each in world.pending}
+    for session_id in absent - world.blurred:
         if world.visible(instance.number, session_id)[0] is None:
             judge.witness(blame.absent(world, instance, session_id, "SVC-06"))
 

@@ -103,6 +103,27 @@ OPEN_ANSWERS: dict[str, tuple[Step, ...]] = {
         flush(1),
         flush(1).raises(LOST),
     ),
+    "a barrier covers what its own handle wrote and found, not what another wrote beside it": (
+        *ALONE,
+        flush(1),
+        up(2),
+        owned(2, on=2),
+        append(1, events(0, 2)),
+        sweep(2),
+        close(2),
+        up(3),
+        stat(snap(0, 0), on=3),
+    ),
+    "nothing is said of an id whose pending owner was collected": (
+        *ALONE,
+        discard(1),
+        up(2),
+        sweep(),
+        stat(snap(0, 0), on=2),
+        create(2, on=2),
+        sweep().raises("ExceptionGroup"),
+        listed(on=2),
+    ),
     "a service flush may name a handle that already lost": (
         *PENDING_TWICE,
         flush(1),
@@ -191,6 +212,8 @@ def test_skipped_calls_say_nothing() -> None:
         ((*WRITTEN, up(2), stat(snap(2, 0), on=2)), False),
         ((*WRITTEN, flush(1), up(2), owned(2, on=2)), False),
         ((*WRITTEN, flush(1), up(2), stat(snap(2, 0), on=2)), True),
+        ((*PENDING_TWICE, append(1, events(0)), sweep(2)), False),
+        ((*PENDING_TWICE, sweep(2)), True),
     ],
 )
 def test_exact_says_whether_every_backend_answers_so(steps: tuple[Step, ...], *, exact: bool) -> None:
