@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import shutil
 import time
 from collections.abc import Generator, Iterable
@@ -22,20 +21,21 @@ from typing import Any, get_args
 import pytest
 
 from conformance.clauses import UnknownClauseError
+from conformance.configuration import parse_budget, read_configuration, split_patterns
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
 from conformance.pytest_items import BackendStopped, Check, ended, matching, plant
 from conformance.report.events import FailureFound, KitErrorFound, ReportEvent, RunFinished, RunStarted, event_from_json
-from conformance.report.lines import LinesWriter
+from conformance.report.folder import ReportFolder
 from conformance.report.summary import Summary, summarise
 from conformance.report.text import ansi, plain, render_terminal
 from conformance.runner import PROFILES, Item, Plan, Settings, make_plan
+from conformance.unfinished import keep_unfinished
 
 SEED = "torntail_seed"
 EVENTS = "torntail_events"
 STOPPED = "torntail_stopped"
 _MAX_WIDTH = 120
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Door:
@@ -55,7 +55,7 @@ class Door:
         self._chosen: tuple[Item, ...] = ()
         self._header: RunStarted | None = None
         self._events: list[ReportEvent] = []
-        self._lines: LinesWriter | None = None
+        self._folder: ReportFolder | None = None
         self._summary: Summary | None = None
         self._stopped = False
         self._began = time.monotonic()
@@ -153,10 +153,8 @@ class Door:
         is_cut = exitstatus == pytest.ExitCode.INTERRUPTED or not selected <= ended(self._events)
         self._emit(RunFinished(seconds=time.monotonic() - self._began, interrupted=is_cut))
         self._summary = summarise(self._events)
-        if self._lines is not None:
-            self._lines.close()
-            text = render_terminal(self._summary, width=_MAX_WIDTH)
-            self._lines.path.with_name("summary.txt").write_text(text, encoding="utf-8")
+        if self._folder is not None:
+            self._folder.finish(self._summary)
         is_whole = len(selected) == len(self._plan.items) and not is_cut
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             if self._summary.kit_errors:
@@ -191,18 +189,21 @@ class Door:
         items = [item for item in self._plan.items if item.id in selected]
         if not items:
             return
-        directory = setting(self._config, "report")
+        directory = Options(self._config).get("report")
         if directory is not None:
+            place = Path(self._config.invocation_params.dir) / directory
             try:
-                self._lines = LinesWriter(self._config.invocation_params.dir / directory / "results.jsonl")
+                self._folder = ReportFolder(place, spec=self._settings.backend)
             except OSError as error:
                 raise pytest.UsageError(f"--torntail-report={directory}: {error.strerror or error}") from error
         self._emit(self._header if len(items) == len(self._plan.items) else narrowed(self._header, items))
+        for warning in keep_unfinished(self._plan):
+            self._emit(warning)
 
     def _emit(self, event: ReportEvent) -> None:
         self._events.append(event)
-        if self._lines is not None:
-            self._lines(event)
+        if self._folder is not None:
+            self._folder.write(event)
 
 
 def narrowed(header: RunStarted, items: Iterable[Item]) -> RunStarted:
@@ -236,9 +237,24 @@ def chosen_items(plan: Plan, selectors: Iterable[str]) -> tuple[Item, ...]:
     return tuple(item for item in plan.items if not selectors or item.id in found)
 
 
-def setting(config: pytest.Config, name: str) -> Any:
-    """The value of ``--torntail-NAME``, or None where it was not given."""
-    return config.getoption(f"torntail_{name}", None)
+class Options:
+    """The options of ``--torntail-NAME``, and where one was not given the key of ``[tool.torntail]``.
+
+    Raises:
+        pytest.UsageError: the project file cannot be read, or has a key or value that means nothing.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        try:
+            self._project = read_configuration(Path(config.invocation_params.dir))
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def get(self, name: str) -> Any:
+        """The value, or None where neither says anything."""
+        given = self._config.getoption(f"torntail_{name}", None)
+        return self._project.get(name) if given is None or given is False or given == [] else given
 
 
 def settings_from(config: pytest.Config, worker: dict[str, Any] | None) -> Settings:
@@ -247,21 +263,22 @@ def settings_from(config: pytest.Config, worker: dict[str, Any] | None) -> Setti
     Raises:
         pytest.UsageError: a value that means nothing.
     """
-    seed = setting(config, "seed") if worker is None else worker.get(SEED)
-    budget = setting(config, "budget")
+    options = Options(config)
+    seed = options.get("seed") if worker is None else worker.get(SEED)
+    budget = options.get("budget")
     given = {
-        "profile": one_of("profile", setting(config, "profile"), PROFILES),
-        "budget": None if budget is None else seconds(budget),
+        "profile": one_of("profile", options.get("profile"), PROFILES),
+        "budget": None if budget is None else seconds(str(budget)),
         "seed": random.SystemRandom().randrange(2**32) if seed is None else not_below("seed", seed, 0),
-        "clauses": tuple(setting(config, "clause") or ()),
-        "max_examples": not_below("max-examples", setting(config, "max_examples"), 1),
-        "durability": one_of("durability", setting(config, "durability"), get_args(Durability)),
-        "strict": setting(config, "strict"),
-        "require_measured": setting(config, "require_measured"),
+        "clauses": split_patterns(options.get("clause") or ()),
+        "max_examples": not_below("max-examples", options.get("max_examples"), 1),
+        "durability": one_of("durability", options.get("durability"), get_args(Durability)),
+        "strict": options.get("strict"),
+        "require_measured": options.get("require_measured"),
         "workers": None if worker is None else worker["workercount"],
     }
     return Settings(
-        backend=setting(config, "backend"),
+        backend=config.getoption("torntail_backend"),
         base=Path(config.invocation_params.dir),
         **{name: value for name, value in given.items() if value is not None},
     )
@@ -291,13 +308,12 @@ def not_below(name: str, value: int | None, least: int) -> int | None:
 
 
 def seconds(text: str) -> float:
-    """Seconds from ``90``, ``90s``, ``5m`` or ``2h``.
+    """Seconds of a budget.
 
     Raises:
-        pytest.UsageError: anything else, and what is not above zero.
+        pytest.UsageError: text that is no time above zero.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    value = float(found[1]) * _SECONDS[found[2]] if found else 0.0
-    if value <= 0.0:
-        raise pytest.UsageError(f"--torntail-budget={text!r}; expected a time above zero such as 90, 90s, 5m or 2h")
-    return value
+    try:
+        return parse_budget(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--torntail-{error}") from error

@@ -17,7 +17,7 @@ import click
 
 from conformance import __version__
 from conformance.clauses import UnknownClauseError
-from conformance.cli.configuration import read_configuration
+from conformance.configuration import read_configuration
 from conformance.drivers.errors import KitError, UsageError
 
 EXIT_KIT = 4
@@ -95,4 +95,6 @@ class CommandGroup(click.Group):
 @click.pass_context
 def torntail(ctx: click.Context) -> None:
     """Check a session-log backend against the contract, clause by clause."""
-    ctx.default_map = read_configuration(Path.cwd())
+    settings = read_configuration(Path.cwd())
+    few = {key: value for key, value in settings.items() if key in ("backend", "durability")}
+    ctx.default_map = {"run": settings, "doctor": few}

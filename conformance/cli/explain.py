@@ -12,7 +12,7 @@ from collections.abc import Callable
 import click
 
 from conformance.clauses import AREAS, CLAUSES, Clause, Ruling, in_process_route, ruling, select
-from conformance.cli.configuration import split_patterns
+from conformance.configuration import split_patterns
 from conformance.drivers.registry import load_backend
 
 _WIDTH = 100

@@ -15,15 +15,17 @@ from typing import get_args
 
 import click
 
-from conformance.cli.configuration import parse_budget, split_patterns
-from conformance.cli.output import Progress, ReportFolder, header, keep_unfinished
+from conformance.cli.output import Progress
+from conformance.configuration import parse_budget, split_patterns
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
 from conformance.drivers.registry import known_backends
 from conformance.report.events import ReportEvent, RunStarted
+from conformance.report.folder import ReportFolder, header
 from conformance.report.summary import summarise
 from conformance.report.text import ansi, plain, render_terminal
 from conformance.runner import PROFILES, Settings, make_plan, run
+from conformance.unfinished import keep_unfinished
 
 _MAX_WIDTH = 120
 
@@ -36,6 +38,13 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> f
         return parse_budget(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _folder(directory: Path, backend: str) -> ReportFolder:
+    try:
+        return ReportFolder(directory, spec=backend)
+    except OSError as error:
+        raise UsageError(f"report={str(directory)!r} cannot be written: {error.strerror or error}") from error
 
 
 @click.command("run", short_help="Check a backend and report, clause by clause.")
@@ -100,7 +109,7 @@ def command(
     sinks: list[Callable[[ReportEvent], object]] = [events.append]
     if sys.stderr.isatty():
         sinks.append(Progress(total=len(plan.items)))
-    folder = ReportFolder(report, spec=backend) if report else None
+    folder = _folder(report, backend) if report else None
     if folder:
         sinks.append(folder.write)
     # The seed is what a user needs to see the same run again, and it is worth having before a run is cut short.

@@ -15,7 +15,7 @@ import click
 import jinja2
 
 from conformance import __version__
-from conformance.cli.configuration import read_configuration
+from conformance.configuration import read_configuration
 from conformance.drivers.errors import UsageError
 
 _FILES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.configuration import parse_budget, read_configuration, split_patterns
+from conformance.configuration import parse_budget, read_configuration, split_patterns
 from conformance.drivers.errors import UsageError
 
 
@@ -24,13 +24,13 @@ def test_without_a_file_there_are_no_settings(tmp_path: Path) -> None:
 def test_without_a_table_there_are_no_settings(tmp_path: Path) -> None:
     """A pyproject.toml of somebody else's tools changes nothing."""
     (tmp_path / "pyproject.toml").write_text("[tool.other]\nkey = 1\n", "utf-8")
-    assert read_configuration(tmp_path)["run"] == {}
+    assert read_configuration(tmp_path) == {}
 
 
 def test_keys_become_parameters(tmp_path: Path) -> None:
     """Each key is the default of the option of that name; one pattern may stand without its list."""
     body = 'backend = "mine"\nmax-examples = 5\nrequire-measured = true\nclause = "SEQ"\nbudget = "5m"\nseed = 0'
-    assert read_configuration(project(tmp_path, body))["run"] == {
+    assert read_configuration(project(tmp_path, body)) == {
         "backend": "mine",
         "max_examples": 5,
         "require_measured": True,

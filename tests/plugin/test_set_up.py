@@ -79,3 +79,22 @@ def test_a_good_backend_passes_a_check_and_a_bad_one_fails_it(project: Project) 
     assert bad.code == 1
     assert "FAILED  SEQ-" in bad.out
     assert "reproduce  torntail replay .torntail/cases/" in bad.out
+
+
+def test_the_project_file_holds_settings_of_this_door_too(project: Project) -> None:
+    """Keys of ``[tool.torntail]`` stand for the options of their names; an option that is given wins."""
+    project.write("pyproject.toml", '[tool.torntail]\nclause = "SEQ-02"\nbudget = "1s"\n')
+    ran = project.pytest("--backend=memory", "--co", "-q", stand_in=False)
+    assert ran.code == 0
+    assert "conformance::seq::gap_is_refused_whole" in ran.out
+    assert "conformance::read::" not in ran.out
+    other = project.pytest("--backend=memory", "--torntail-clause=READ-02", "--co", "-q", stand_in=False)
+    assert "conformance::read::" in other.out
+
+
+def test_a_misspelt_setting_is_a_usage_error(project: Project) -> None:
+    """A key that nobody knows is not ignored."""
+    project.write("pyproject.toml", '[tool.torntail]\nprofil = "ci"\n')
+    ran = project.pytest("--backend=memory", stand_in=False)
+    assert ran.code == 4
+    assert "did you mean 'profile'" in ran.out

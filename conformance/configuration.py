@@ -1,6 +1,7 @@
 """Settings from ``[tool.torntail]`` of the project's ``pyproject.toml``, and the words in which budgets are written.
 
-The keys are the long options of ``torntail run`` without their dashes. What stands on the command line wins. A key
+Both doors read them here. The keys are the long options of ``torntail run`` without their dashes; under pytest they
+stand for the options of the same name. What stands on the command line wins. A key
 that nobody knows, or a value of the wrong type, is a usage error: a setting that is silently ignored would check
 something else than what its author believes.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def read_configuration(directory: Path) -> dict[str, Any]:
-    """The settings of ``directory/pyproject.toml`` as click's map of defaults, ``{command: {parameter: value}}``.
+    """The settings of ``directory/pyproject.toml`` by the names of their parameters, dashes turned into underscores.
 
     Args:
         directory: where the command was started; only this directory is looked at, never its parents.
@@ -54,9 +55,7 @@ def read_configuration(directory: Path) -> dict[str, Any]:
     table = tool.get("torntail", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise UsageError(f"{path}: [tool.torntail] must be a table, found {table!r} of type {type(table).__name__}")
-    settings = {key.replace("-", "_"): _checked(path, key, value) for key, value in table.items()}
-    only = {key: value for key, value in settings.items() if key in ("backend", "durability")}
-    return {"run": settings, "doctor": only, "clauses": {}, "replay": {}}
+    return {key.replace("-", "_"): _checked(path, key, value) for key, value in table.items()}
 
 
 def _checked(path: Path, key: str, value: Any) -> Any:
@@ -92,6 +91,6 @@ def parse_budget(text: str) -> float:
     return seconds
 
 
-def split_patterns(given: tuple[str, ...]) -> tuple[str, ...]:
+def split_patterns(given: Iterable[str]) -> tuple[str, ...]:
     """Clause patterns from a repeatable option whose values may hold several, separated by commas."""
     return tuple(part.strip() for text in given for part in text.split(",") if part.strip())
