@@ -105,7 +105,7 @@ class close_rings_no_bell(PlainHandle):
             bell.write(b"!")
 
 
-@planted(MEMORY, breaks="CLOSE-07", report="R091")
+@planted(MEMORY, breaks="CLOSE-07")
 class service_close_forgets_the_handles(MemoryPersistence):
     """The service's close ends the service; handles that were handed out go on."""
 

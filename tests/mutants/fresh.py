@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planting import FILES, MEMORY, MemoryPersistence, PlainHandle, planted
+from planting import FILES, MEMORY, MemoryPersistence, PlainFiles, PlainHandle, planted
 
-from conformance.contract import SessionEvent, SessionSnapshot, copy_json
+from conformance.contract import SessionEvent, SessionHeader, SessionSnapshot, copy_json
 
 
 @planted(FILES, breaks="FRESH-01", also=("FRESH-04",), sentinel=True)
@@ -38,7 +38,7 @@ class stat_is_cached(MemoryPersistence):
         return self.cache.setdefault(session_id, found)
 
 
-@planted(FILES, breaks="FRESH-04", also=("CLOSE-03", "CLOSE-07"), report="R262")
+@planted(FILES, breaks="FRESH-04", also=("CLOSE-03", "CLOSE-07"))
 class logs_are_cached_by_path(PlainHandle):
     """Each instance caches the logs it has read, and only its own appends drop an entry."""
 
@@ -54,3 +54,24 @@ class logs_are_cached_by_path(PlainHandle):
         """Drop the entry."""
         super().write(batch)
         self.service.__dict__.get("cache", {}).pop(self.id, None)
+
+
+@planted(FILES, breaks="FRESH-04", also=("SVC-06", "MAT-04"), report="R266")
+class listing_is_cached(PlainFiles):
+    """The directory is read once; afterwards the listing knows only of sessions that this instance began."""
+
+    names: set[str] | None = None
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Keep the cache up to date with what is begun here."""
+        handle = await super().create(header, inherited_event_count)
+        if self.names is not None:
+            self.names.add(handle.id)
+        return handle
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Show what the cache knows."""
+        found = await super().list()
+        if self.names is None:
+            self.names = {snapshot.header.id for snapshot in found}
+        return [snapshot for snapshot in found if snapshot.header.id in self.names]

@@ -54,7 +54,7 @@ class opening_makes_a_revision(PlainFiles):
         return found and replace(found, revision=f"{found.revision} {self.opens.get(session_id, 0)}")
 
 
-@planted(FILES, breaks="REV-04", report="R263")
+@planted(FILES, breaks="REV-04")
 class revision_is_cached(PlainFiles):
     """The revision is computed anew after a change by this instance only."""
 

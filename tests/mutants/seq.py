@@ -172,3 +172,18 @@ class next_append_edits_the_event_before(MemoryHandle):
         await super().append(events)
         if end and len(log) > end:
             log[end - 1]["next"] = end
+
+
+@planted(FILES, breaks="SEQ-04", also=("SVC-11", "SEQ-07"))
+class delivered_events_are_marked(PlainHandle):
+    """What one handle has read comes back to the others with a mark that it was delivered."""
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Remember who read the log to its end first, and mark it for everyone else of this instance."""
+        events = await super().read(offset, length)
+        readers = self.service.__dict__.setdefault("readers", {})
+        if offset == 0 and length is None:
+            for event in events:
+                if readers.setdefault((self.id, event["seq"]), self) is not self:
+                    event["delivered"] = True
+        return events

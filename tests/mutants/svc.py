@@ -17,6 +17,7 @@ from planting import (
     MemoryPersistence,
     PlainFiles,
     PlainHandle,
+    Session,
     lines_of,
     path_of,
     planted,
@@ -83,6 +84,16 @@ class stat_touches_the_file(PlainFiles):
         return found
 
 
+@planted(MEMORY, breaks="SVC-05")
+class absent_sessions_have_an_empty_snapshot(MemoryPersistence):
+    """``stat`` tells an absent session by an empty snapshot of it."""
+
+    async def stat(self, session_id: str) -> SessionSnapshot | None:
+        """Never answer None."""
+        found = await super().stat(session_id)
+        return found or SessionSnapshot(SessionHeader(id=session_id, created_at=0), revision="", event_count=0)
+
+
 @planted(FILES, breaks="SVC-06")
 class owned_sessions_are_listed_twice(PlainFiles):
     """The listing is what has a writer here and what lies in the directory; nobody looks for what is in both."""
@@ -91,27 +102,6 @@ class owned_sessions_are_listed_twice(PlainFiles):
         """Put the owned ones in front of the others."""
         owned = [snapshot for session_id in self.writers if (snapshot := self.snapshot(session_id)) is not None]
         return [*owned, *(await super().list())]
-
-
-@planted(FILES, breaks="FRESH-04", also=("SVC-06", "MAT-04"), report="R266")
-class listing_is_cached(PlainFiles):
-    """The directory is read once; afterwards the listing knows only of sessions that this instance began."""
-
-    names: set[str] | None = None
-
-    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
-        """Keep the cache up to date with what is begun here."""
-        handle = await super().create(header, inherited_event_count)
-        if self.names is not None:
-            self.names.add(handle.id)
-        return handle
-
-    async def list(self) -> list[SessionSnapshot]:
-        """Show what the cache knows."""
-        found = await super().list()
-        if self.names is None:
-            self.names = {snapshot.header.id for snapshot in found}
-        return [snapshot for snapshot in found if snapshot.header.id in self.names]
 
 
 @planted(MEMORY, breaks="SVC-08", report="R217")
@@ -153,6 +143,17 @@ class immediate_close_saves_the_empty_state(PlainHandle):
         if not self.closed and self.access == "write" and self.draft is None and not self.wrote:
             self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]))
         await super().close()
+
+
+@planted(MEMORY, breaks="SVC-11", also=("FLUSH-01",), report="R028")
+class empty_sessions_are_cleaned_up(MemoryPersistence):
+    """The clean-up at a close takes every session without events for one that never was, a flushed one too."""
+
+    def release(self, session: Session, handle: MemoryHandle) -> None:
+        """Erase it."""
+        if session.writer is handle and not session.events:
+            session.pending = True
+        super().release(session, handle)
 
 
 @planted(FILES, breaks="SVC-12", also=("FLUSH-02",), report="R005")

@@ -41,6 +41,9 @@ finally:
 SEED = 20240229
 """Of everything drawn here."""
 
+REDUCE_SECONDS = 5.0
+"""How long a failure is made shorter, as in a run of the kit."""
+
 SHARE = 15.0
 """Wall seconds after which a machine gives up; far more than its examples take."""
 
@@ -157,7 +160,7 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
                 workspace.drop(root)
             if found is None or found.clause in allowed:
                 continue
-            reduced = reduce_finding(Finding(found.clause, execution.program, found), perform, seconds=SHARE)
+            reduced = reduce_finding(Finding(found.clause, execution.program, found), perform, seconds=REDUCE_SECONDS)
             if reduced is None:
                 yield f"{item.id}: broke {found.clause} once and not again"
             elif reduced[0].clause not in allowed:

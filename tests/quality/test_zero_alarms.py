@@ -12,7 +12,7 @@ import pytest
 
 from tests.quality.matrix import findings, is_scenario, kill, plan_for, sentinels, told
 
-EXAMPLES = 40
+EXAMPLES = 30
 """Programs of the machine in one run."""
 
 SEEDS = (1, 2, 3)
