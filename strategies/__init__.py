@@ -38,7 +38,7 @@ from strategies.choices import DrawnChoices
 from strategies.conversations import conversation, conversation_bodies, conversations
 from strategies.headers import beyond_common_headers, debatable_headers, headers, refused_headers, small_headers
 from strategies.hostile_values import beyond_common_values, refused_values
-from strategies.ids import colliding_ids, escaping_ids, hostile_ids, long_ids, ordinary_ids, session_ids
+from strategies.ids import ID_POOLS, colliding_ids, escaping_ids, hostile_ids, long_ids, ordinary_ids, session_ids
 from strategies.json_values import (
     VALUE_KINDS,
     deep_values,
@@ -60,6 +60,7 @@ from strategies.world_text import LOCALES, text_seeds, world_text, world_texts
 __all__ = [
     "DATA_PALETTE",
     "EVENT_TYPES",
+    "ID_POOLS",
     "LOCALES",
     "VALUE_KINDS",
     "DrawnChoices",

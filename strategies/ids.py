@@ -97,6 +97,21 @@ def session_ids(pool: Sequence[str] = ("s1", "s2", "s3")) -> st.SearchStrategy[s
     return st.sampled_from(list(pool))
 
 
+ID_POOLS = (
+    ("s1", "s2", "s3"),
+    ("a.b", "a:b", "a/b"),
+    ("Session", "session", "SESSION"),
+    ("caf\u00e9", "cafe\u0301", "cafe"),
+    ("s1", "s1.", "s1 "),
+    ("a%2fb", "a/b", "a%252fb"),
+    ("x" * 255, "x" * 256, "x" * 1024),
+    ("..", ".", "../s1"),
+    ("session.v1.jsonl", "session.lock", "s1"),
+    ("\u65e5" * 90, "\u65e5" * 91, "\u0000"),
+)
+"""Triples of ids for one program: ordinary ones first, then distinct ids that careless backends put in one place."""
+
+
 @cache
 def ordinary_ids() -> st.SearchStrategy[str]:
     """Ids as programs make them: numbered, UUIDs, ULIDs, dated ones; shrinks to ``s0``.

@@ -3,18 +3,22 @@
 Several instances, sessions and handles are alive at once; fresh instances come and go; refused calls stand between good
 ones. A rule only draws an operation and performs it; the model judges it, and the reference takes the same step.
 What a rule may draw is read off the model's state, so that no example is thrown away.
+
+Each program begins by drawing which kinds of values and sizes it is about and which ids it uses (swarm testing;
+Hypothesis itself switches whole rules off), so that some programs are full of one thing that others never see.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import strategies
 from conformance.clauses import BUILT, Violation
@@ -42,12 +46,20 @@ STEPS = 40
 """Operations in one program, at most."""
 
 MAX_INSTANCES = 3
-IDS = ("s1", "s2", "s3")
+
+KINDS = ("rich", "many", "refused", "beyond", "unknown", "ignorable")
+"""Kinds of batches that a program may be about besides small ordinary ones."""
 
 _INDEX = st.integers(0, 5)
 _SMALL = st.integers(0, 4)
+_SESSION = st.integers(0, 2)
 _LENGTH = st.none() | st.integers(0, 4)
 _BAD_RANGE = st.sampled_from([(-1, None), (0, -1), (1.5, None), ("0", None), (0, 2.0), (None, None), (0, "1")])
+
+
+def _about(kind: str) -> Callable[[SequentialMachine], bool]:
+    """A precondition: the program is about this kind of batch, and there is a writer to take one."""
+    return lambda machine: kind in machine.kinds and machine.has_writer()
 
 
 class SequentialMachine(RuleBasedStateMachine):
@@ -61,6 +73,8 @@ class SequentialMachine(RuleBasedStateMachine):
         self._instances = 0
         self._handles = 0
         self._over = False
+        self.kinds: frozenset[str] = frozenset()
+        self._ids: tuple[str, ...] = strategies.ID_POOLS[0]
         self._shares = self.job.backend.capabilities.storage != "memory"
         self._perform(self._next_instance())
 
@@ -105,7 +119,8 @@ class SequentialMachine(RuleBasedStateMachine):
     def _closed_handles(self) -> list[Handle]:
         return [each for each in self._execution.judge.world.handles.values() if each.closed]
 
-    def _has_writer(self) -> bool:
+    def has_writer(self) -> bool:
+        """Whether a write handle is open."""
         return bool(self._open_handles("write"))
 
     def _has_reader(self) -> bool:
@@ -130,6 +145,11 @@ class SequentialMachine(RuleBasedStateMachine):
         stored = self._execution.judge.world.stored.get(session)
         return stored is not None and stored.owner is not None and stored.owner.instance != instance
 
+    @initialize(kinds=strategies.swarm(("plain", *KINDS)), pool=st.sampled_from(strategies.ID_POOLS))
+    def begin(self, kinds: frozenset[str], pool: tuple[str, ...]) -> None:
+        """What this program is about."""
+        self.kinds, self._ids = kinds, pool
+
     # -- rules: the service ----------------------------------------------------------------------
 
     @precondition(_may_open_instance)
@@ -148,12 +168,12 @@ class SequentialMachine(RuleBasedStateMachine):
             self._perform(self._next_instance())
 
     @precondition(_has_live)
-    @rule(which=_INDEX, session=strategies.session_ids(IDS), given=strategies.small_headers())
-    def create(self, which: int, session: str, given: tuple[SessionHeader, int | None]) -> None:
+    @rule(which=_INDEX, session=_SESSION, given=strategies.small_headers())
+    def create(self, which: int, session: int, given: tuple[SessionHeader, int | None]) -> None:
         """A new session, or a refusal where the id is occupied."""
         live = self._live()
-        header, inherited = given
-        self._perform(Create(live[which % len(live)], self._next_handle(), with_id(header, session), inherited))
+        header = with_id(given[0], self._ids[session])
+        self._perform(Create(live[which % len(live)], self._next_handle(), header, given[1]))
 
     @precondition(_has_live)
     @rule(which=_INDEX, given=strategies.refused_headers())
@@ -163,24 +183,25 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(Create(live[which % len(live)], self._next_handle(), *given))
 
     @precondition(_has_live)
-    @rule(which=_INDEX, session=strategies.session_ids(IDS), write=st.booleans())
-    def open_session(self, which: int, session: str, write: bool) -> None:
+    @rule(which=_INDEX, session=_SESSION, write=st.booleans())
+    def open_session(self, which: int, session: int, write: bool) -> None:
         """A handle for reading or writing, or a refusal."""
         live = self._live()
         instance = live[which % len(live)]
+        name = self._ids[session]
         claimed = self.job.backend.capabilities.cross_process_ownership
-        if write and not claimed and self._owned_elsewhere(instance, session):
+        if write and not claimed and self._owned_elsewhere(instance, name):
             # Two writers without the claim are outside what the contract promises here.
             write = False
         access = "write" if write else "read"
-        self._perform(OpenSession(instance, self._next_handle(), session, access))  # type: ignore[arg-type]
+        self._perform(OpenSession(instance, self._next_handle(), name, access))  # type: ignore[arg-type]
 
     @precondition(_has_live)
-    @rule(which=_INDEX, session=strategies.session_ids(IDS))
-    def stat(self, which: int, session: str) -> None:
+    @rule(which=_INDEX, session=_SESSION)
+    def stat(self, which: int, session: int) -> None:
         """One session from outside."""
         live = self._live()
-        self._perform(Stat(live[which % len(live)], session))
+        self._perform(Stat(live[which % len(live)], self._ids[session]))
 
     @precondition(_has_live)
     @rule(which=_INDEX)
@@ -205,19 +226,55 @@ class SequentialMachine(RuleBasedStateMachine):
         events = [{**bodies[place % len(bodies)], "seq": first + seq} for place, seq in enumerate(seqs)]
         self._perform(Append(handle.number, events, scribble))
 
-    @precondition(_has_writer)
+    @precondition(has_writer)
     @rule(which=_INDEX, bodies=strategies.small_bodies(), scribble=st.booleans())
     def append(self, which: int, bodies: list[dict[str, Any]], scribble: bool) -> None:
         """A batch that continues the log."""
         self._append(which, bodies, list(range(len(bodies))), scribble=scribble)
 
-    @precondition(_has_writer)
+    @precondition(_about("rich"))
+    @rule(which=_INDEX, bodies=strategies.event_bodies())
+    def append_rich(self, which: int, bodies: list[dict[str, Any]]) -> None:
+        """A batch of any JSON that must be stored exactly."""
+        self._append(which, bodies, list(range(len(bodies))))
+
+    @precondition(_about("many"))
+    @rule(which=_INDEX, bodies=strategies.small_bodies(), count=st.sampled_from([33, 7, 300]))
+    def append_many(self, which: int, bodies: list[dict[str, Any]], count: int) -> None:
+        """A batch of many events."""
+        self._append(which, bodies, list(range(count)))
+
+    @precondition(_about("refused"))
+    @rule(which=_INDEX, bodies=strategies.refused_bodies())
+    def append_refused(self, which: int, bodies: list[dict[str, Any]]) -> None:
+        """A batch with a value that is no JSON."""
+        self._append(which, bodies, list(range(len(bodies))))
+
+    @precondition(_about("beyond"))
+    @rule(which=_INDEX, bodies=strategies.beyond_common_bodies())
+    def append_beyond(self, which: int, bodies: list[dict[str, Any]]) -> None:
+        """A batch with a value that a backend may refuse, and may not alter."""
+        self._append(which, bodies, list(range(len(bodies))))
+
+    @precondition(_about("unknown"))
+    @rule(which=_INDEX, bodies=strategies.unknown_bodies())
+    def append_unknown(self, which: int, bodies: list[dict[str, Any]]) -> None:
+        """A batch with an event type that a closed vocabulary does not have."""
+        self._append(which, bodies, list(range(len(bodies))))
+
+    @precondition(_about("ignorable"))
+    @rule(which=_INDEX, bodies=strategies.ignorable_bodies())
+    def append_ignorable(self, which: int, bodies: list[dict[str, Any]]) -> None:
+        """The same, marked so that it must be kept."""
+        self._append(which, bodies, list(range(len(bodies))))
+
+    @precondition(has_writer)
     @rule(which=_INDEX, bodies=strategies.small_bodies(), seqs=strategies.misplaced_seqs())
     def append_misplaced(self, which: int, bodies: list[dict[str, Any]], seqs: list[int]) -> None:
         """A batch that does not."""
         self._append(which, bodies, seqs)
 
-    @precondition(_has_writer)
+    @precondition(has_writer)
     @rule(which=_INDEX, events=strategies.broken_batches() | st.just([]))
     def append_broken(self, which: int, events: Any) -> None:
         """What is no batch, or an empty one."""
@@ -249,7 +306,7 @@ class SequentialMachine(RuleBasedStateMachine):
         handles = self._open_handles()
         self._perform(Read(handles[which % len(handles)].number, *bounds))
 
-    @precondition(_has_writer)
+    @precondition(has_writer)
     @rule(which=_INDEX)
     def flush(self, which: int) -> None:
         """A barrier."""
