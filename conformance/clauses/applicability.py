@@ -21,7 +21,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Literal
 
-from conformance.clauses.built import BUILT
+from conformance.clauses.built import BUILT, BUILT_ONLY
 from conformance.clauses.catalogue import CLAUSES
 from conformance.clauses.needs import Need
 from conformance.clauses.records import Claim, Clause, Condition
@@ -307,6 +307,9 @@ def ruling(
         return decided
     if clause.id not in built:
         return Ruling(Standing.NOT_BUILT, "the kit has no check for it yet")
+    only = BUILT_ONLY.get(clause.id)
+    if only is not None and _first_missing(CAPABILITY_ROWS, {only[0]}, case) is not None:
+        return Ruling(Standing.NOT_BUILT, only[1])
     return _unmeasurable(clause.needs, case) or APPLIES
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.clauses.needs import Need
-from conformance.clauses.records import Clause
+from conformance.clauses.records import Clause, Condition
 
 AREAS = {"SVC": "Service and handle lifecycle"}
 
@@ -138,6 +138,7 @@ CLAUSES = (
         " stays as the winner wrote it.",
         source=f"{_OWNERSHIP}; R104, R201",
         needs=frozenset({Need.FRESH}),
+        requires=(Condition.LAZY,),
         # OWN-14 only asks that something should be noticed; here the loser must be refused.
         narrower_than=("SVC-02", "SVC-11", "OWN-13", "OWN-14"),
         reading="While another instance holds an id pending, `create` in a second instance may resolve or be refused"
