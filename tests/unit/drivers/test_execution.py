@@ -1,0 +1,190 @@
+"""One program in one world: the journal, the partner, what a broken backend does to them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.clauses import Violation
+from conformance.contract import Backend, SessionHeader
+from conformance.drivers.errors import KitError, SetupError
+from conformance.drivers.execution import Execution, run_program
+from conformance.drivers.journal import Journal
+from conformance.drivers.partner import Partner
+from conformance.drivers.watchdog import Watchdog
+from conformance.model.history import Completion, ErrorView, Hung, Raised, Returned
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Program,
+    Read,
+    Stat,
+)
+from reference_backend import jsonl
+from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
+
+HEADER = SessionHeader(id="s1", created_at=0)
+EVENT = {"type": "user/message", "seq": 0, "time": 0, "data": None}
+WRITE = (OpenInstance(1), Create(1, 1, HEADER), Append(1, [EVENT]), Read(1))
+
+
+def backend_with(handle: type[MemoryHandle]) -> Backend:
+    """The memory backend with handles of another class."""
+
+    class Persistence(MemoryPersistence):
+        async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> Any:
+            made = await super().create(header, inherited_event_count)
+            made.__class__ = handle
+            return made
+
+    return replace(memory, name="other", open=lambda root: Persistence())
+
+
+class Sleepy(MemoryHandle):
+    """Holds the thread in a read."""
+
+    __slots__ = ()
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[dict[str, Any]]:
+        """Never comes back by itself."""
+        while True:
+            time.sleep(1)
+
+
+class Blunt(MemoryHandle):
+    """Refuses with the wrong error."""
+
+    __slots__ = ()
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[dict[str, Any]]:
+        """One event too many."""
+        return [*await super().read(offset, length), {"extra": True}]
+
+
+class Picky(MemoryHandle):
+    """Refuses minus zero, as a backend may."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[dict[str, Any]]) -> None:
+        """Look for it in data alone."""
+        if any(repr(event.get("data")) == "-0.0" for event in events):
+            raise ValueError("minus zero")
+        await super().append(events)
+
+
+def test_the_journal_keeps_the_program_of_a_process_that_died(tmp_path: Path) -> None:
+    """What was begun is there for the next run; what ended well leaves nothing to report."""
+    journal = Journal(tmp_path)
+    journal.begin("conformance::x", "memory")
+    for operation in WRITE[:3]:
+        journal.note(operation)
+    dead = tmp_path / "journal-main-999999999"
+    dead.write_bytes(journal.path.read_bytes())
+    journal.end()
+    ended = tmp_path / "journal-main-999999998"
+    ended.write_bytes(journal.path.read_bytes())
+    found = Journal.unfinished(tmp_path)
+    journal.close()
+    assert [(left.item, left.backend, left.program) for left in found] == [
+        ("conformance::x", "memory", Program(WRITE[:3]))
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_reference_says_what_the_answer_should_have_been(tmp_path: Path) -> None:
+    """Beside a violation stands what the partner answered to the same call."""
+    result = run_program(backend_with(Blunt), Program(WRITE), tmp_path / "root", partner=jsonl)
+    assert result.violation is not None
+    assert result.violation.call == 3
+    assert result.reference_answer == "returned 1 event, seq 0"
+
+
+def test_a_partner_that_breaks_the_model_is_an_error_of_the_kit(tmp_path: Path) -> None:
+    """A wrong reference is never blamed on the backend under test."""
+    with pytest.raises(KitError, match="the reference 'other' breaks the model"):
+        run_program(memory, Program(WRITE), tmp_path / "root", partner=backend_with(Blunt))
+
+
+def test_a_partner_without_storage_stands_aside_and_comes_back(tmp_path: Path) -> None:
+    """While several instances live memory says nothing; when one is left it knows what the model knows."""
+    partner = Partner(memory, tmp_path / "root")
+    execution = Execution(jsonl, tmp_path / "root")
+    answers: list[object] = []
+
+    def step(operation: Operation) -> None:
+        outcome = execution.do(operation)
+        answers.append(partner.follow(operation, outcome, execution.judge))
+
+    operation: Operation
+    for operation in (*WRITE, OpenInstance(2), OpenSession(2, 2, "s1", "read"), Stat(2, "s1")):
+        step(operation)
+    assert answers[-3:] == [None, None, None]
+    for operation in (CloseInstance(1), Stat(2, "s1"), Read(2)):
+        step(operation)
+    assert isinstance(answers[-2], Returned)
+    assert answers[-1] == Returned([EVENT])
+    for operation in (CloseInstance(2), OpenInstance(3), OpenSession(3, 3, "s1", "write"), Read(3), Close(3)):
+        step(operation)
+    assert answers[-2] == Returned([EVENT])
+    partner.finish()
+    execution.finish()
+
+
+def test_a_partner_that_took_another_allowed_answer_leaves(tmp_path: Path) -> None:
+    """Where both answers are right but differ, what follows may differ too."""
+    minus_zero = {**EVENT, "data": -0.0}
+    refused = run_program(
+        backend_with(Picky),
+        Program((*WRITE[:2], Append(1, [minus_zero]), Read(1), Append(1, [EVENT]), Read(1))),
+        tmp_path / "root",
+        partner=jsonl,
+    )
+    assert refused.violation is None
+    assert refused.history[5] == Completion(2, Raised(ErrorView("ValueError", "ValueError", "minus zero")))
+    assert refused.history[-1] == Completion(5, Returned([EVENT]))
+
+
+def test_a_call_that_holds_the_thread_is_a_hang(tmp_path: Path) -> None:
+    """The wall watchdog interrupts it and names the call."""
+    with Watchdog(limit_s=0.2) as watchdog:
+        execution = Execution(backend_with(Sleepy), tmp_path / "root", watchdog=watchdog)
+        for operation in WRITE[:3]:
+            execution.do(operation)
+        with pytest.raises(Violation, match="never returned"):
+            execution.do(WRITE[3])
+        last = execution.history[-1]
+        execution.finish()
+    assert isinstance(getattr(last, "outcome", None), Hung)
+    assert "read held the thread" in last.outcome.detail  # type: ignore[union-attr]
+
+
+def test_a_backend_that_wants_sockets_is_told_to_register_for_a_real_loop(tmp_path: Path) -> None:
+    """What the simulated loop refuses is a set-up error with the way out, not a verdict."""
+    import asyncio
+
+    async def connect(root: Path) -> MemoryPersistence:
+        await asyncio.open_connection("127.0.0.1", 9)
+        return MemoryPersistence()
+
+    with pytest.raises(SetupError, match='loop="real"'):
+        run_program(replace(memory, open=connect), Program(WRITE), tmp_path / "root")
+
+
+def test_a_real_loop_gives_the_same_history(tmp_path: Path) -> None:
+    """The same program on asyncio's own loop ends with the same outcomes."""
+    real = replace(memory, capabilities=replace(memory.capabilities, loop="real"))
+    one = run_program(memory, Program(WRITE), tmp_path / "a")
+    two = run_program(real, Program(WRITE), tmp_path / "b")
+    assert [getattr(event, "outcome", None) for event in one.history] == [
+        getattr(event, "outcome", None) for event in two.history
+    ]
