@@ -9,14 +9,29 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import uuid
 from collections.abc import Callable
 from functools import cache
+from pathlib import PurePosixPath
 from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.contract import MAX_SAFE_INTEGER
-from conformance.model.values import SampleEnum, SampleObject, make_cycle, sample_function
+from conformance.model.samples import (
+    SampleEnum,
+    SampleFloat,
+    SampleInt,
+    SampleIntEnum,
+    SampleObject,
+    SampleText,
+    SampleTextEnum,
+    make_cycle,
+    make_dict_cycle,
+    make_long_cycle,
+    sample_function,
+    sample_generator,
+)
 from strategies.json_values import json_values
 
 REFUSED_MAKERS: tuple[Callable[[], Any], ...] = (
@@ -37,6 +52,18 @@ REFUSED_MAKERS: tuple[Callable[[], Any], ...] = (
     lambda: SampleEnum.MEMBER,
     lambda: SampleObject(),
     make_cycle,
+    make_dict_cycle,
+    make_long_cycle,
+    lambda: SampleTextEnum.MEMBER,
+    lambda: SampleIntEnum.MEMBER,
+    lambda: bytearray(b"bytes"),
+    lambda: complex(1, 2),
+    lambda: datetime.time(12, 30),
+    lambda: datetime.timedelta(seconds=90),
+    lambda: uuid.UUID(int=7),
+    lambda: PurePosixPath("/home/dev"),
+    sample_generator,
+    lambda: {SampleTextEnum.MEMBER: 0},
     lambda: {1: "a"},
     lambda: {1: "a", "1": "b"},
     lambda: {None: 0},
@@ -76,6 +103,11 @@ BEYOND_MAKERS: tuple[Callable[[], Any], ...] = (
     lambda: (1, "a"),
     lambda: ([], {"a": ()}),
     lambda: [(1,), [2]],
+    lambda: "\ud83d\ude00",
+    lambda: SampleText("text"),
+    lambda: SampleInt(7),
+    lambda: SampleFloat(0.5),
+    lambda: {SampleText("key"): 0},
 )
 """Each makes one fresh value past JSON's common ground."""
 
@@ -84,8 +116,9 @@ BEYOND_MAKERS: tuple[Callable[[], Any], ...] = (
 def refused_values() -> st.SearchStrategy[Any]:
     """What must be refused as data with ``TypeError`` or ``ValueError`` (JSON-02).
 
-    NaN and infinities, bytes, sets, functions, dates, decimals, enums, objects, cycles and keys that are no
-    text, bare or inside lists and objects. Shrinks to a bare NaN.
+    NaN and infinities, bytes, sets, functions, dates and times, decimals, complex numbers, UUIDs, paths, generators,
+    enums (those that are text or integers too), objects, cycles and keys that are no text, bare or inside lists and
+    objects. Shrinks to a bare NaN.
     """
     return _wrapped(st.sampled_from(REFUSED_MAKERS).map(lambda make: make()) | st.binary(max_size=8))
 
@@ -94,8 +127,8 @@ def refused_values() -> st.SearchStrategy[Any]:
 def beyond_common_values() -> st.SearchStrategy[Any]:
     """What a backend may refuse or must return equal (JSON-03): never alter.
 
-    Integers past ±(2**53-1), minus zero, lone surrogates in values and keys (pairs of them too), tuples; bare or inside
-    lists and objects. Shrinks to a bare 2**53.
+    Integers past ±(2**53-1), minus zero, lone surrogates in values and keys (pairs of them too), tuples, text and
+    numbers of classes of their own; bare or inside lists and objects. Shrinks to a bare 2**53.
     """
     return _wrapped(
         st.one_of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from conformance.contract import KNOWN_EVENT_TYPES, RESERVED_HEADER_KEYS, Capabilities, SessionHeader
@@ -17,6 +18,8 @@ BAD_ARGUMENT = frozenset({"TypeError", "ValueError"})
 UNSUPPORTED = frozenset({"SessionFormatUnsupportedError"})
 NOT_CONTIGUOUS = frozenset({"SessionContiguityError"})
 SAFE = 2**53 - 1
+SAFE_LEVELS = 101
+"""Levels of nesting that every backend must take: 100 inside an event, which is one itself (JSON-01)."""
 
 
 @dataclass(slots=True)
@@ -64,8 +67,10 @@ def json_grade(value: Any, ancestors: tuple[int, ...] = ()) -> int:
         worst = JsonGrade.COMMON
         for key in value:
             if type(key) is not str:
-                return JsonGrade.OUTSIDE
-            if not key.isascii() and not _encodes(key):
+                if not isinstance(key, str) or isinstance(key, Enum):
+                    return JsonGrade.OUTSIDE
+                worst = JsonGrade.BEYOND
+            elif not key.isascii() and not _encodes(key):
                 worst = JsonGrade.BEYOND
     elif kind is list or kind is tuple:
         items = value
@@ -75,6 +80,8 @@ def json_grade(value: Any, ancestors: tuple[int, ...] = ()) -> int:
     if id(value) in ancestors:
         return JsonGrade.OUTSIDE
     inside = (*ancestors, id(value))
+    if len(inside) > SAFE_LEVELS + 1:
+        worst = JsonGrade.BEYOND
     for item in items:
         kind = type(item)
         if kind is str and item.isascii():
@@ -99,6 +106,9 @@ def _scalar_grade(value: Any, kind: type) -> int:
         if not math.isfinite(value):
             return JsonGrade.OUTSIDE
         return JsonGrade.BEYOND if value == 0 and math.copysign(1, value) < 0 else JsonGrade.COMMON
+    if isinstance(value, str | int | float) and not isinstance(value, Enum):
+        # Text or a number of a class of its own is refused, or taken for what it says.
+        return JsonGrade.OUTSIDE if isinstance(value, float) and not math.isfinite(value) else JsonGrade.BEYOND
     return JsonGrade.OUTSIDE
 
 
@@ -200,6 +210,8 @@ def header_refusals(header: Any, inherited: Any) -> Refusals:
         fits = _is_int(inherited) and inherited >= 0 if header.is_seeded else inherited is None
         if not fits:
             found.demand("SVC-09", BAD_ARGUMENT)
+        elif inherited is not None and inherited > SAFE:
+            found.may |= BAD_ARGUMENT
     return found
 
 

@@ -8,64 +8,36 @@ compared to the bit. Nothing here judges anything.
 from __future__ import annotations
 
 import base64
-import datetime
-import decimal
 import enum
 import marshal
 import math
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from conformance.model.samples import KINDS, kind_of, scalar_text
+from conformance.model.samples import SampleEnum as SampleEnum
+from conformance.model.samples import SampleObject as SampleObject
+from conformance.model.samples import make_cycle as make_cycle
+from conformance.model.samples import sample_function as sample_function
+
 TAG = "$py"
 
-
-class SampleEnum(enum.Enum):
-    """An enum member that stands for every enum a caller might pass by mistake."""
-
-    MEMBER = "member"
-
-
-class SampleObject:
-    """An object without a JSON form; all of them are alike."""
-
-    def __repr__(self) -> str:
-        return "SampleObject()"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SampleObject)
-
-    def __hash__(self) -> int:
-        return hash(SampleObject)
-
-
-def sample_function() -> None:
-    """A function that stands for every function a caller might pass by mistake."""
-
-
-def make_cycle() -> list[Any]:
-    """A list that holds itself."""
-    cycle: list[Any] = []
-    cycle.append(cycle)
-    return cycle
-
-
 _MAKERS: dict[str, Callable[[Any], Any]] = {
+    **{kind.tag: kind.make for kind in KINDS},
     "float": float,
-    "bytes": lambda text: base64.b64decode(text),
+    "text": scalar_text,
     "tuple": lambda items: tuple(decode(item) for item in items),
     "set": lambda items: {decode(item) for item in items},
     "frozenset": lambda items: frozenset(decode(item) for item in items),
     "pairs": lambda pairs: {decode(key): decode(value) for key, value in pairs},
-    "datetime": datetime.datetime.fromisoformat,
-    "date": datetime.date.fromisoformat,
-    "decimal": decimal.Decimal,
-    "enum": lambda _: SampleEnum.MEMBER,
-    "object": lambda _: SampleObject(),
-    "function": lambda _: sample_function,
     "cycle": lambda _: make_cycle(),
+    "knot": lambda form: _untie(form, ()),
     "seen": str,
 }
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(value: Any) -> Any:
@@ -74,21 +46,70 @@ def encode(value: Any) -> Any:
     Raises:
         TypeError: the value is of a kind that no program may hold.
     """
+    try:
+        return _encode(value)
+    except RecursionError:
+        # Something holds itself.
+        return {TAG: "knot", "of": _tie(value, ())}
+
+
+def _encode(value: Any) -> Any:
     kind = type(value)
-    if value is None or kind is str or kind is bool or kind is int:
+    if value is None or kind is bool or kind is int:
         return value
+    if kind is str:
+        # Two halves in a row would be one character after a turn through JSON text.
+        return value if value.isascii() or not _SURROGATE.search(value) else _tagged_text(value)
     if kind is float:
         # json would write NaN and infinities as bare words, which most readers refuse.
         return value if math.isfinite(value) else {TAG: "float", "of": repr(value)}
     if kind is list:
-        if any(item is value for item in value):
+        if len(value) == 1 and value[0] is value:
             return {TAG: "cycle", "of": None}
-        return [encode(item) for item in value]
+        return [_encode(item) for item in value]
     if kind is dict:
-        if TAG in value or not all(type(key) is str for key in value):
-            return {TAG: "pairs", "of": [[encode(k), encode(v)] for k, v in value.items()]}
-        return {key: encode(item) for key, item in value.items()}
-    return {TAG: _tag_of(value), "of": _content_of(value)}
+        if TAG in value or not all(type(key) is str and (key.isascii() or not _SURROGATE.search(key)) for key in value):
+            return {TAG: "pairs", "of": [[_encode(k), _encode(v)] for k, v in value.items()]}
+        return {key: _encode(item) for key, item in value.items()}
+    if kind is tuple:
+        return {TAG: "tuple", "of": [_encode(item) for item in value]}
+    if kind is set or kind is frozenset:
+        return {TAG: kind.__name__, "of": sorted((_encode(item) for item in value), key=repr)}
+    found = kind_of(value)
+    return {TAG: found.tag, "of": found.content(value)}
+
+
+def _tagged_text(value: str) -> dict[str, Any]:
+    return {TAG: "text", "of": base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")}
+
+
+def _tie(value: Any, above: tuple[Any, ...]) -> Any:
+    """The form of something that holds itself: where a container stands inside itself, how many levels up it is."""
+    if type(value) is not list and type(value) is not dict:
+        return _encode(value)
+    for levels, container in enumerate(reversed(above), start=1):
+        if container is value:
+            return {TAG: "up", "of": levels}
+    inside = (*above, value)
+    if isinstance(value, list):
+        return [_tie(item, inside) for item in value]
+    return {TAG: "pairs", "of": [[_encode(key), _tie(item, inside)] for key, item in value.items()]}
+
+
+def _untie(form: Any, above: tuple[Any, ...]) -> Any:
+    """The inverse of ``_tie``."""
+    if isinstance(form, list):
+        items: list[Any] = []
+        items.extend([_untie(item, (*above, items)) for item in form])
+        return items
+    tag = form.get(TAG) if isinstance(form, dict) else None
+    if tag == "up":
+        return above[-form["of"]]
+    if tag == "pairs":
+        pairs: dict[Any, Any] = {}
+        pairs.update([(decode(key), _untie(item, (*above, pairs))) for key, item in form["of"]])
+        return pairs
+    return decode(form)
 
 
 def encode_seen(value: Any) -> Any:
@@ -104,38 +125,6 @@ def encode_seen(value: Any) -> Any:
         return {TAG: "seen", "of": f"{value!r:.200}"}
 
 
-def _tag_of(value: Any) -> str:
-    for kind, tag in (
-        (bytes, "bytes"),
-        (tuple, "tuple"),
-        (set, "set"),
-        (frozenset, "frozenset"),
-        (datetime.datetime, "datetime"),
-        (datetime.date, "date"),
-        (decimal.Decimal, "decimal"),
-        (SampleEnum, "enum"),
-        (SampleObject, "object"),
-        (type(sample_function), "function"),
-    ):
-        if isinstance(value, kind):
-            return tag
-    raise TypeError(f"value={value!r:.80} of type {type(value).__name__} has no form in a program")
-
-
-def _content_of(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    if isinstance(value, tuple):
-        return [encode(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted((encode(item) for item in value), key=repr)
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, decimal.Decimal):
-        return str(value)
-    return None
-
-
 def decode(form: Any) -> Any:
     """The value that ``encode`` gave this form for."""
     if isinstance(form, list):
@@ -149,14 +138,32 @@ def decode(form: Any) -> Any:
 
 def clone(value: Any) -> Any:
     """A copy with fresh dicts and lists down to the leaves; what is neither is shared; a cycle stays a cycle."""
+    try:
+        return _clone(value)
+    except RecursionError:
+        return _clone_knot(value, {})
+
+
+def _clone(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        return {key: clone(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
+        return {key: _clone(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
     if kind is list:
-        if any(item is value for item in value):
-            return make_cycle()
-        return [clone(item) if type(item) in _CONTAINERS else item for item in value]
+        return [_clone(item) if type(item) in _CONTAINERS else item for item in value]
     return value
+
+
+def _clone_knot(value: Any, made: dict[int, Any]) -> Any:
+    """The same for something that holds itself; ``made`` holds the copies of containers by their ids."""
+    if type(value) not in _CONTAINERS:
+        return value
+    if id(value) not in made:
+        copy = made[id(value)] = type(value)()
+        if type(value) is dict:
+            copy.update([(key, _clone_knot(item, made)) for key, item in value.items()])
+        else:
+            copy.extend([_clone_knot(item, made) for item in value])
+    return made[id(value)]
 
 
 _CONTAINERS = frozenset({dict, list})
@@ -176,7 +183,18 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
         return [plain(item) for item in value]
-    return value
+    return _bare(value)
+
+
+def _bare(value: Any) -> Any:
+    """Text and numbers of a class of their own as what they say; enums are none of them."""
+    if isinstance(value, enum.Enum):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value) if isinstance(value, float) else value
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})

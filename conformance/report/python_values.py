@@ -90,7 +90,8 @@ class Expressions:
                 return self.need(_VALUES, "SampleObject") + "()"
             case FunctionType():
                 return self.need(_VALUES, "sample_function")
-        raise TypeError(f"value={value!r:.80} of type {type(value).__name__} has no form in a program")
+        # Whatever else has a form in a program is made of that form.
+        return self._from_json(value)
 
     def _members(self, value: set[Any] | frozenset[Any]) -> str:
         # A set prints in hash order, which differs between processes.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
@@ -11,20 +13,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.model.values import (
+from conformance.model.samples import (
     SampleEnum,
+    SampleFloat,
+    SampleInt,
+    SampleIntEnum,
     SampleObject,
+    SampleText,
+    SampleTextEnum,
+    make_cycle,
+    make_dict_cycle,
+    make_long_cycle,
+    sample_function,
+)
+from conformance.model.values import (
     clone,
     decode,
     encode,
     encode_seen,
-    make_cycle,
     plain,
     same,
-    sample_function,
 )
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
+HALVES = st.text(st.characters() | st.characters(categories=["Cs"]) | st.sampled_from("\ud83d\ude00"), max_size=4)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | HALVES
+RARITIES = (
+    st.times()
+    | st.timedeltas()
+    | st.uuids()
+    | st.complex_numbers(allow_nan=False)
+    | st.binary().map(bytearray)
+    | HALVES.map(SampleText)
+    | st.integers().map(SampleInt)
+    | st.floats(allow_nan=False).map(SampleFloat)
+    | st.sampled_from([SampleTextEnum.MEMBER, SampleIntEnum.MEMBER, PurePosixPath("/a/b")])
+)
 HASHABLE = st.none() | st.booleans() | st.integers() | st.text() | st.binary()
 ANYTHING = st.recursive(
     SCALARS
@@ -33,12 +56,13 @@ ANYTHING = st.recursive(
     | st.datetimes()
     | st.decimals(allow_nan=False)
     | st.sampled_from([SampleEnum.MEMBER, SampleObject(), sample_function])
+    | RARITIES
     | st.sets(HASHABLE, max_size=3)
     | st.frozensets(HASHABLE, max_size=3),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.text(max_size=3) | st.just("$py") | st.integers(), inner, max_size=3)
+        | st.dictionaries(HALVES | st.just("$py") | st.integers(), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -68,10 +92,44 @@ def test_every_argument_has_a_json_form(value: Any) -> None:
     assert alike(decode(json.loads(json.dumps(encode(value), allow_nan=False))), value)
 
 
-def test_cycle_stays_a_cycle() -> None:
-    """A list that holds itself is encoded, decoded and copied as one."""
-    for found in (decode(encode(make_cycle())), clone(make_cycle())):
-        assert found[0] is found
+def through_text(value: Any) -> Any:
+    """The value after it was written and read as strict JSON text."""
+    return decode(json.loads(json.dumps(encode(value), allow_nan=False)))
+
+
+@pytest.mark.parametrize("copy", [through_text, clone])
+def test_cycle_stays_a_cycle(copy: Callable[[Any], Any]) -> None:
+    """What holds itself, at once or through others, is encoded, decoded and copied as just that."""
+    found = copy(make_cycle())
+    assert found[0] is found
+    mapping = copy(make_dict_cycle())
+    assert list(mapping) == ["before", "self"]
+    assert mapping["self"] is mapping
+    long = copy({"x": [make_long_cycle()]})["x"][0]
+    assert long[0] == 0
+    assert long[1]["a"][0] is long
+    assert long[1]["a"][1] == 1
+
+
+def test_copy_of_a_cycle_shares_nothing() -> None:
+    """Changing a copied cycle leaves the original as it was."""
+    given = make_long_cycle()
+    clone(given)[1]["a"].append("changed")
+    assert len(given[1]["a"]) == 2
+
+
+def test_halves_of_a_character_stay_two() -> None:
+    """A pair of surrogates is not saved as the one character that JSON text would make of it."""
+    assert through_text(["\ud83d\ude00", {"\ud83d\ude00": 1}]) == ["\ud83d\ude00", {"\ud83d\ude00": 1}]
+
+
+@pytest.mark.parametrize("value", [SampleText("a"), SampleInt(7), SampleFloat(0.5)])
+def test_scalars_of_a_class_of_their_own_are_plain(value: Any) -> None:
+    """What a backend takes them for is the text or number they are."""
+    found = plain([value, {"k": value}])
+    assert found == [value, {"k": value}]
+    assert type(found[0]) is type(value).__mro__[1]
+    assert plain(SampleTextEnum.MEMBER) is SampleTextEnum.MEMBER
 
 
 def test_value_without_a_form_is_refused_as_argument_and_told_as_result() -> None:

@@ -118,7 +118,7 @@ def test_a_header_shows_what_is_not_at_its_default() -> None:
     assert repr(found) == repr(odd)
 
 
-@pytest.mark.parametrize("value", [object(), [len], {"k": complex(1)}])
+@pytest.mark.parametrize("value", [object(), [len], {"k": range(3)}])
 def test_what_no_program_may_hold_is_refused(value: Any) -> None:
     """The same values that have no JSON form have no expression."""
     with pytest.raises(TypeError):
