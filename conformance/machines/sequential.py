@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import hypothesis
@@ -47,19 +47,23 @@ STEPS = 40
 
 MAX_INSTANCES = 3
 
-KINDS = ("rich", "many", "refused", "beyond", "unknown", "ignorable")
+_SPECIAL: Mapping[str, st.SearchStrategy[list[dict[str, Any]]]] = {
+    "rich": strategies.event_bodies(),
+    "many": strategies.small_bodies(),
+    "refused": strategies.refused_bodies(),
+    "beyond": strategies.beyond_common_bodies(),
+    "unknown": strategies.unknown_bodies(),
+    "ignorable": strategies.ignorable_bodies(),
+}
 """Kinds of batches that a program may be about besides small ordinary ones."""
+
+_MANY = 60
 
 _INDEX = st.integers(0, 5)
 _SMALL = st.integers(0, 4)
 _SESSION = st.integers(0, 2)
 _LENGTH = st.none() | st.integers(0, 4)
 _BAD_RANGE = st.sampled_from([(-1, None), (0, -1), (1.5, None), ("0", None), (0, 2.0), (None, None), (0, "1")])
-
-
-def _about(kind: str) -> Callable[[SequentialMachine], bool]:
-    """A precondition: the program is about this kind of batch, and there is a writer to take one."""
-    return lambda machine: kind in machine.kinds and machine.has_writer()
 
 
 class SequentialMachine(RuleBasedStateMachine):
@@ -73,7 +77,7 @@ class SequentialMachine(RuleBasedStateMachine):
         self._instances = 0
         self._handles = 0
         self._over = False
-        self.kinds: frozenset[str] = frozenset()
+        self._kinds: frozenset[str] = frozenset()
         self._ids: tuple[str, ...] = strategies.ID_POOLS[0]
         self._shares = self.job.backend.capabilities.storage != "memory"
         self._perform(self._next_instance())
@@ -99,6 +103,13 @@ class SequentialMachine(RuleBasedStateMachine):
         """End the program's world."""
         self.job.end(self._execution)
 
+    def _pick_instance(self, which: int) -> int:
+        live = self._live()
+        return live[which % len(live)]
+
+    def _pick(self, handles: list[Handle], which: int) -> Handle:
+        return handles[which % len(handles)]
+
     def _next_instance(self) -> OpenInstance:
         self._instances += 1
         return OpenInstance(self._instances)
@@ -119,12 +130,11 @@ class SequentialMachine(RuleBasedStateMachine):
     def _closed_handles(self) -> list[Handle]:
         return [each for each in self._execution.judge.world.handles.values() if each.closed]
 
-    def has_writer(self) -> bool:
-        """Whether a write handle is open."""
+    def _has_writer(self) -> bool:
         return bool(self._open_handles("write"))
 
-    def _has_reader(self) -> bool:
-        return bool(self._open_handles("read"))
+    def _is_special(self) -> bool:
+        return self._has_writer() and not self._kinds.isdisjoint(_SPECIAL)
 
     def _has_handle(self) -> bool:
         return bool(self._open_handles())
@@ -145,10 +155,10 @@ class SequentialMachine(RuleBasedStateMachine):
         stored = self._execution.judge.world.stored.get(session)
         return stored is not None and stored.owner is not None and stored.owner.instance != instance
 
-    @initialize(kinds=strategies.swarm(("plain", *KINDS)), pool=st.sampled_from(strategies.ID_POOLS))
+    @initialize(kinds=strategies.swarm(("plain", *_SPECIAL)), pool=st.sampled_from(strategies.ID_POOLS))
     def begin(self, kinds: frozenset[str], pool: tuple[str, ...]) -> None:
         """What this program is about."""
-        self.kinds, self._ids = kinds, pool
+        self._kinds, self._ids = kinds, pool
 
     # -- rules: the service ----------------------------------------------------------------------
 
@@ -171,170 +181,126 @@ class SequentialMachine(RuleBasedStateMachine):
     @rule(which=_INDEX, session=_SESSION, given=strategies.small_headers())
     def create(self, which: int, session: int, given: tuple[SessionHeader, int | None]) -> None:
         """A new session, or a refusal where the id is occupied."""
-        live = self._live()
         header = with_id(given[0], self._ids[session])
-        self._perform(Create(live[which % len(live)], self._next_handle(), header, given[1]))
-
-    @precondition(_has_live)
-    @rule(which=_INDEX, given=strategies.refused_headers())
-    def create_refused(self, which: int, given: tuple[SessionHeader, Any]) -> None:
-        """A header that must be refused."""
-        live = self._live()
-        self._perform(Create(live[which % len(live)], self._next_handle(), *given))
+        self._perform(Create(self._pick_instance(which), self._next_handle(), header, given[1]))
 
     @precondition(_has_live)
     @rule(which=_INDEX, session=_SESSION, write=st.booleans())
     def open_session(self, which: int, session: int, write: bool) -> None:
         """A handle for reading or writing, or a refusal."""
-        live = self._live()
-        instance = live[which % len(live)]
-        name = self._ids[session]
+        instance, name = self._pick_instance(which), self._ids[session]
         claimed = self.job.backend.capabilities.cross_process_ownership
         if write and not claimed and self._owned_elsewhere(instance, name):
             # Two writers without the claim are outside what the contract promises here.
             write = False
-        access = "write" if write else "read"
-        self._perform(OpenSession(instance, self._next_handle(), name, access))  # type: ignore[arg-type]
+        self._perform(OpenSession(instance, self._next_handle(), name, "write" if write else "read"))
 
     @precondition(_has_live)
-    @rule(which=_INDEX, session=_SESSION)
-    def stat(self, which: int, session: int) -> None:
-        """One session from outside."""
-        live = self._live()
-        self._perform(Stat(live[which % len(live)], self._ids[session]))
-
-    @precondition(_has_live)
-    @rule(which=_INDEX)
-    def list_sessions(self, which: int) -> None:
-        """All sessions from outside."""
-        live = self._live()
-        self._perform(ListSessions(live[which % len(live)]))
-
-    @precondition(_has_live)
-    @rule(which=_INDEX)
-    def flush_instance(self, which: int) -> None:
-        """The service's flush."""
-        live = self._live()
-        self._perform(FlushInstance(live[which % len(live)]))
+    @rule(which=_INDEX, session=_SESSION, kind=_SMALL)
+    def look(self, which: int, session: int, kind: int) -> None:
+        """One session or all of them from outside; now and then the service's flush."""
+        instance = self._pick_instance(which)
+        choices: list[Operation] = [
+            Stat(instance, self._ids[session]),
+            ListSessions(instance),
+            FlushInstance(instance),
+            Stat(instance, self._ids[session]),
+            ListSessions(instance),
+        ]
+        self._perform(choices[kind])
 
     # -- rules: handles --------------------------------------------------------------------------
 
-    def _append(self, which: int, bodies: list[dict[str, Any]], seqs: list[int], *, scribble: bool = False) -> None:
-        writers = self._open_handles("write")
-        handle = writers[which % len(writers)]
+    def _append(self, which: int, bodies: list[dict[str, Any]], seqs: Iterable[int], *, scribble: bool = False) -> None:
+        handle = self._pick(self._open_handles("write"), which)
         first = len(handle.session.log)
         events = [{**bodies[place % len(bodies)], "seq": first + seq} for place, seq in enumerate(seqs)]
         self._perform(Append(handle.number, events, scribble))
 
-    @precondition(has_writer)
+    @precondition(_has_writer)
     @rule(which=_INDEX, bodies=strategies.small_bodies(), scribble=st.booleans())
     def append(self, which: int, bodies: list[dict[str, Any]], scribble: bool) -> None:
         """A batch that continues the log."""
-        self._append(which, bodies, list(range(len(bodies))), scribble=scribble)
+        self._append(which, bodies, range(len(bodies)), scribble=scribble)
 
-    @precondition(_about("rich"))
-    @rule(which=_INDEX, bodies=strategies.event_bodies())
-    def append_rich(self, which: int, bodies: list[dict[str, Any]]) -> None:
-        """A batch of any JSON that must be stored exactly."""
-        self._append(which, bodies, list(range(len(bodies))))
+    @precondition(_has_writer)
+    @rule(which=_INDEX, bodies=strategies.small_bodies(), close=st.booleans())
+    def append_and_cover(self, which: int, bodies: list[dict[str, Any]], close: bool) -> None:
+        """The same, and a barrier behind it."""
+        number = self._pick(self._open_handles("write"), which).number
+        self._append(which, bodies, range(len(bodies)))
+        self._perform(Close(number) if close else Flush(number))
 
-    @precondition(_about("many"))
-    @rule(which=_INDEX, bodies=strategies.small_bodies(), count=st.sampled_from([33, 7, 300]))
-    def append_many(self, which: int, bodies: list[dict[str, Any]], count: int) -> None:
-        """A batch of many events."""
-        self._append(which, bodies, list(range(count)))
+    @precondition(_is_special)
+    @rule(which=_INDEX, kind=_INDEX, data=st.data())
+    def append_special(self, which: int, kind: int, data: st.DataObject) -> None:
+        """A batch of one of the kinds that this program is about."""
+        kinds = [name for name in _SPECIAL if name in self._kinds]
+        name = kinds[kind % len(kinds)]
+        bodies = data.draw(_SPECIAL[name])
+        self._append(which, bodies, range(_MANY if name == "many" else len(bodies)))
 
-    @precondition(_about("refused"))
-    @rule(which=_INDEX, bodies=strategies.refused_bodies())
-    def append_refused(self, which: int, bodies: list[dict[str, Any]]) -> None:
-        """A batch with a value that is no JSON."""
-        self._append(which, bodies, list(range(len(bodies))))
-
-    @precondition(_about("beyond"))
-    @rule(which=_INDEX, bodies=strategies.beyond_common_bodies())
-    def append_beyond(self, which: int, bodies: list[dict[str, Any]]) -> None:
-        """A batch with a value that a backend may refuse, and may not alter."""
-        self._append(which, bodies, list(range(len(bodies))))
-
-    @precondition(_about("unknown"))
-    @rule(which=_INDEX, bodies=strategies.unknown_bodies())
-    def append_unknown(self, which: int, bodies: list[dict[str, Any]]) -> None:
-        """A batch with an event type that a closed vocabulary does not have."""
-        self._append(which, bodies, list(range(len(bodies))))
-
-    @precondition(_about("ignorable"))
-    @rule(which=_INDEX, bodies=strategies.ignorable_bodies())
-    def append_ignorable(self, which: int, bodies: list[dict[str, Any]]) -> None:
-        """The same, marked so that it must be kept."""
-        self._append(which, bodies, list(range(len(bodies))))
-
-    @precondition(has_writer)
+    @precondition(_has_writer)
     @rule(which=_INDEX, bodies=strategies.small_bodies(), seqs=strategies.misplaced_seqs())
     def append_misplaced(self, which: int, bodies: list[dict[str, Any]], seqs: list[int]) -> None:
-        """A batch that does not."""
+        """A batch that does not continue the log."""
         self._append(which, bodies, seqs)
-
-    @precondition(has_writer)
-    @rule(which=_INDEX, events=strategies.broken_batches() | st.just([]))
-    def append_broken(self, which: int, events: Any) -> None:
-        """What is no batch, or an empty one."""
-        writers = self._open_handles("write")
-        self._perform(Append(writers[which % len(writers)].number, events))
-
-    @precondition(_has_reader)
-    @rule(which=_INDEX, empty=st.booleans(), flush=st.booleans())
-    def write_on_reader(self, which: int, empty: bool, flush: bool) -> None:
-        """A mutation on a handle for reading."""
-        readers = self._open_handles("read")
-        handle = readers[which % len(readers)]
-        seq = len(handle.session.log)
-        events = [] if empty else [{"type": "user/message", "seq": seq, "time": 0, "data": None}]
-        self._perform(Flush(handle.number) if flush else Append(handle.number, events))
 
     @precondition(_has_handle)
     @rule(which=_INDEX, offset=_SMALL, length=_LENGTH, scribble=st.booleans())
     def read(self, which: int, offset: int, length: int | None, scribble: bool) -> None:
-        """A slice of a log; half of the time all of it."""
-        handles = self._open_handles()
-        start = max(0, offset - 2)
-        self._perform(Read(handles[which % len(handles)].number, start, length, scribble))
+        """A slice of a log; mostly from its start."""
+        handle = self._pick(self._open_handles(), which)
+        self._perform(Read(handle.number, max(0, offset - 2), length, scribble))
 
     @precondition(_has_handle)
-    @rule(which=_INDEX, bounds=_BAD_RANGE)
-    def read_badly(self, which: int, bounds: tuple[Any, Any]) -> None:
-        """A range that must be refused."""
-        handles = self._open_handles()
-        self._perform(Read(handles[which % len(handles)].number, *bounds))
-
-    @precondition(has_writer)
-    @rule(which=_INDEX)
-    def flush(self, which: int) -> None:
-        """A barrier."""
-        writers = self._open_handles("write")
-        self._perform(Flush(writers[which % len(writers)].number))
+    @rule()
+    def read_all(self) -> None:
+        """The whole log, through every open handle."""
+        for handle in self._open_handles():
+            self._perform(Read(handle.number))
 
     @precondition(_has_handle)
-    @rule(which=_INDEX, leave=st.booleans(), raising=st.booleans())
-    def close(self, which: int, leave: bool, raising: bool) -> None:
+    @rule(which=_INDEX, leave=_SMALL)
+    def close(self, which: int, leave: int) -> None:
         """The end of a handle, by ``close`` or by leaving its context."""
-        handles = self._open_handles()
-        number = handles[which % len(handles)].number
-        self._perform(Leave(number, raising) if leave else Close(number))
+        number = self._pick(self._open_handles(), which).number
+        choices: list[Operation] = [
+            Close(number),
+            Leave(number),
+            Leave(number, raising=True),
+            Close(number),
+            Close(number),
+        ]
+        self._perform(choices[leave])
+
+    # -- rules: what must be refused -------------------------------------------------------------
+
+    @precondition(_has_live)
+    @rule(which=_INDEX, given=strategies.refused_headers())
+    def create_refused(self, which: int, given: tuple[SessionHeader, Any]) -> None:
+        """A header that must be refused."""
+        self._perform(Create(self._pick_instance(which), self._next_handle(), *given))
+
+    @precondition(_has_handle)
+    @rule(which=_INDEX, events=strategies.broken_batches() | st.just([]), bounds=_BAD_RANGE, kind=_SMALL)
+    def misuse(self, which: int, events: Any, bounds: tuple[Any, Any], kind: int) -> None:
+        """What is no batch, a range that is none, a mutation through a reader, or an empty batch."""
+        handle = self._pick(self._open_handles(), which)
+        seq = len(handle.session.log)
+        good = [{"type": "user/message", "seq": seq, "time": 0, "data": None}]
+        choices: list[Operation] = [Append(handle.number, events), Read(handle.number, *bounds)]
+        if not handle.is_writer:
+            choices = [Append(handle.number, good), Flush(handle.number), Append(handle.number, []), *choices]
+        self._perform(choices[kind % len(choices)])
 
     @precondition(_has_closed)
     @rule(which=_INDEX, kind=_SMALL)
     def use_closed(self, which: int, kind: int) -> None:
         """Any operation on a closed handle."""
-        handles = self._closed_handles()
-        number = handles[which % len(handles)].number
-        choices: list[Operation] = [
-            Close(number),
-            Read(number),
-            Flush(number),
-            Append(number, []),
-            Read(number, -1),
-        ]
-        self._perform(choices[kind % len(choices)])
+        number = self._pick(self._closed_handles(), which).number
+        choices: list[Operation] = [Close(number), Read(number), Flush(number), Append(number, []), Read(number, -1)]
+        self._perform(choices[kind])
 
 
 def with_id(header: SessionHeader, session: str) -> SessionHeader:
