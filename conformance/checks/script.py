@@ -21,6 +21,7 @@ from conformance.model.operations import (
     Discard,
     Flush,
     FlushInstance,
+    Inspect,
     Leave,
     ListSessions,
     OpenInstance,
@@ -121,6 +122,10 @@ class Script:
     def leave(self, handle: int, *, raising: bool = False) -> Outcome:
         """Enter and leave the handle's context."""
         return self._execution.do(Leave(handle, raising))
+
+    def inspect(self, *sessions: str) -> Outcome:
+        """A look at the files in and around the root, and at the modes of these sessions' artifacts."""
+        return self._execution.do(Inspect(list(sessions)))
 
     def discard(self, handle: int) -> Outcome:
         """Forget the handle without closing it, and collect it."""

@@ -18,6 +18,7 @@ from conformance.drivers.errors import SetupError
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import CallerError, Observer, scribble
+from conformance.drivers.premises import Premises
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value
 from conformance.model.operations import (
@@ -28,6 +29,7 @@ from conformance.model.operations import (
     Discard,
     Flush,
     FlushInstance,
+    Inspect,
     Leave,
     ListSessions,
     OpenInstance,
@@ -36,6 +38,7 @@ from conformance.model.operations import (
     Read,
     Stat,
 )
+from conformance.model.tree import TreeView
 from conformance.model.values import clone
 from conformance.sim import Choices, SimRefused
 
@@ -55,7 +58,8 @@ class InProcessDriver:
         self, backend: Backend, root: Path, *, choices: Choices | None = None, watchdog: Watchdog | None = None
     ) -> None:
         self.backend = backend
-        self.root = root
+        self._premises = Premises(root) if backend.capabilities.storage == "files" else None
+        self.root = root if self._premises is None else self._premises.root
         self._host = host_for(backend.capabilities, choices)
         self._watchdog = watchdog
         self._observer = Observer(backend)
@@ -139,6 +143,8 @@ class InProcessDriver:
             return None
 
     async def _open_instance(self, op: OpenInstance) -> Value:
+        if self._premises is not None and not self._opened:
+            self._premises.prepare()
         self._instances[op.instance] = await enter_instance(self.backend, self.root, self._host.env)
         self._opened = True
         return None
@@ -232,6 +238,9 @@ class InProcessDriver:
         gc.collect(1)
         return None
 
+    async def _inspect(self, op: Inspect) -> Value:
+        return TreeView() if self._premises is None else self._premises.look(self.backend.location, op.sessions)
+
 
 _PERFORM: dict[type[Operation], Callable[[InProcessDriver, Any], Coroutine[Any, Any, Value]]] = {
     OpenInstance: InProcessDriver._open_instance,
@@ -247,4 +256,5 @@ _PERFORM: dict[type[Operation], Callable[[InProcessDriver, Any], Coroutine[Any, 
     Close: InProcessDriver._close,
     Leave: InProcessDriver._leave,
     Discard: InProcessDriver._discard,
+    Inspect: InProcessDriver._inspect,
 }

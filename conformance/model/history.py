@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.contract import SessionHeader
 from conformance.model.operations import Operation, header_form, operation_from_json
+from conformance.model.tree import TreeView
 from conformance.model.values import decode, encode_seen
 
 
@@ -74,7 +75,7 @@ class ErrorView:
         return f"{self.kind}{alias}: {self.message:.200}"
 
 
-Value = None | HandleView | SnapshotView | Odd | list[Any]
+Value = None | HandleView | SnapshotView | TreeView | Odd | list[Any]
 """What a call may return: nothing, a handle, a snapshot, events or snapshots."""
 
 
@@ -218,6 +219,8 @@ def _value_to_json(value: Value) -> Any:
             }
         case Odd(text):
             return {"odd": text}
+        case TreeView():
+            return {"tree": value.to_json()}
         case list():
             if value and isinstance(value[0], SnapshotView | Odd):
                 return {"snapshots": [_value_to_json(item) for item in value]}
@@ -248,6 +251,8 @@ def _value_from_json(form: Any) -> Value:
         )
     if "odd" in form:
         return Odd(form["odd"])
+    if "tree" in form:
+        return TreeView.from_json(form["tree"])
     if "snapshots" in form:
         return [_value_from_json(item) for item in form["snapshots"]]
     values: list[Any] = decode(form["list"])

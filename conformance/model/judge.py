@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from conformance.clauses import Violation, narrowest, violation
 from conformance.contract import Capabilities
-from conformance.model import handle_rules, service_rules, view_rules
+from conformance.model import handle_rules, root_rules, service_rules, view_rules
 from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
 from conformance.model.operations import (
     Append,
@@ -24,6 +24,7 @@ from conformance.model.operations import (
     Discard,
     Flush,
     FlushInstance,
+    Inspect,
     Leave,
     ListSessions,
     OpenInstance,
@@ -64,6 +65,7 @@ RULES: dict[type[Operation], Rule] = {
     Close: handle_rules.close,
     Leave: handle_rules.leave,
     Discard: handle_rules.discard,
+    Inspect: root_rules.inspect,
 }
 
 

@@ -149,6 +149,17 @@ class Discard(Operation):
     handle: int
 
 
+@dataclass(frozen=True, slots=True)
+class Inspect(Operation):
+    """Look at the files in and around the root: the driver does, and the backend is not called (ID-02, ID-03, ID-05).
+
+    ``sessions`` are the ids whose artifacts are to be told.
+    """
+
+    kind: ClassVar[str] = "inspect"
+    sessions: list[str]
+
+
 OPERATIONS: dict[str, type[Operation]] = {
     cls.kind: cls
     for cls in (
@@ -165,6 +176,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         Close,
         Leave,
         Discard,
+        Inspect,
     )
 }
 

@@ -16,6 +16,7 @@ from conformance.model.history import (
     Skipped,
     SnapshotView,
 )
+from conformance.model.tree import TreeView
 from conformance.model.values import same
 
 
@@ -43,6 +44,8 @@ def value_text(value: Any) -> str:
             return f"returned a snapshot of {snapshot_id(value)!r:.60}, event_count={value.event_count!r}"
         case Odd(text):
             return f"returned {text}"
+        case TreeView(outside, modes):
+            return f"saw {len(modes)} paths under the root and {len(outside)} changes outside it"
         case list():
             if value and isinstance(value[0], SnapshotView | Odd):
                 names = ", ".join(repr(snapshot_id(item))[:60] for item in value[:8])

@@ -32,6 +32,7 @@ from conformance.model.operations import (
     Discard,
     Flush,
     FlushInstance,
+    Inspect,
     Leave,
     ListSessions,
     OpenInstance,
@@ -41,6 +42,7 @@ from conformance.model.operations import (
     Read,
     Stat,
 )
+from conformance.model.tree import TreeView
 
 MAX_SAFE = 2**53 - 1
 SHOWN_EVENTS = 6
@@ -207,6 +209,8 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return f"async with {handle}: " + ("raise an error of the caller's" if raising else "pass")
         case Discard():
             return f"del {handle}  (never closed)"
+        case Inspect():
+            return "look at the files in and around the root"
     return f"{operation.kind} {short(operation)}"
 
 
@@ -237,6 +241,8 @@ def value_text(value: Any) -> str:
             return f"snapshot {name}, revision #{revision}{count}"
         case Odd(text):
             return printable(text)
+        case TreeView(outside, modes):
+            return printable(", ".join(outside)) if outside else f"{len(modes)} paths under the root, none outside"
         case list() if any(isinstance(each, SnapshotView | Odd) for each in value):
             more = f", … {len(value) - 4:,} more" if len(value) > 4 else ""
             return "[" + ", ".join(value_text(each) for each in value[:4]) + more + "]"

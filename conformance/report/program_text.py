@@ -20,6 +20,7 @@ from conformance.model.operations import (
     Discard,
     Flush,
     FlushInstance,
+    Inspect,
     Leave,
     ListSessions,
     OpenInstance,
@@ -132,7 +133,9 @@ class _Script:
         parts = [_comment(clause), self._imports(), *sorted(self.helpers)]
         main = "\nasync def main(root: Path) -> None:\n" + textwrap.indent(opening, " " * 4) + "\n"
         main += textwrap.indent("\n".join(body or ["pass"]), " " * 8, lambda line: bool(line.strip())) + "\n"
-        parts += [main, _ENTRY]
+        looks = any(isinstance(each, Inspect) for each in self.operations)
+        # Whoever looks around the root lays it deep enough for what leads out of it.
+        parts += [main, _ENTRY.replace(_PLAIN_ROOT, _DEEP_ROOT) if looks else _ENTRY]
         return "\n".join(parts)
 
     def _imports(self) -> str:
@@ -161,6 +164,8 @@ class _Script:
 
     def _ordinary(self, number: int, operation: Operation) -> list[str]:
         statement = self._statement(number, operation)
+        if isinstance(operation, Inspect):
+            return [f'print("call {number}:", {statement[0]})']
         if isinstance(operation, Read | Stat | ListSessions) and not getattr(operation, "scribble", False):
             statement = [f'print("call {number}:", {statement[0]})']
         if isinstance(operation, Read) and operation.scribble:
@@ -226,6 +231,8 @@ class _Script:
             case Discard():
                 self.values.modules.add("gc")
                 return [f"del {handle}  # It is never closed.", "gc.collect()", "await asyncio.sleep(0)"]
+            case Inspect():
+                return ["sorted((str(each), oct(each.stat().st_mode)) for each in root.parents[2].rglob('*'))"]
         raise TypeError(f"operation={operation!r:.80} has no form in a program")
 
     def _append(self, number: int, handle: str, operation: Append) -> list[str]:
@@ -256,6 +263,11 @@ class _Script:
     def _helper(self, source: str) -> None:
         self.helpers.add(source)
 
+
+_PLAIN_ROOT = 'asyncio.run(main(Path(directory) / "root"))'
+_DEEP_ROOT = """above = Path(directory) / "upper" / "lower"
+        above.mkdir(parents=True)
+        asyncio.run(main(above / "root"))"""
 
 _ENTRY = """
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from conformance.drivers.workspace import Workspace
 from conformance.model import history as seen
 from conformance.model.history import event_from_json, event_to_json, outcome_from_json, outcome_to_json
 from conformance.model.operations import OPERATIONS, Create, Operation, Program, Read, operation_from_json
+from conformance.model.tree import TreeView
 from reference_backend.memory import memory
 
 NUMBERS = st.integers(0, 9)
@@ -50,6 +51,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "events": ARGUMENTS,
     "scribble": st.booleans(),
     "raising": st.booleans(),
+    "sessions": st.lists(st.text(max_size=4), max_size=2),
 }
 PROGRAM_OPERATIONS = st.one_of(
     [
@@ -86,12 +88,19 @@ SNAPSHOTS = st.builds(
     size_bytes=JSON,
     artifact_size=st.none() | NUMBERS,
 )
+PATHS = st.text(st.characters() | st.just("\udcff"), max_size=4)
 VALUES = (
     st.none()
     | SNAPSHOTS
     | st.lists(SNAPSHOTS, max_size=2)
     | st.lists(JSON, max_size=3)
     | st.builds(seen.Odd, st.text(max_size=9))
+    | st.builds(
+        TreeView,
+        st.lists(PATHS, max_size=2).map(tuple),
+        st.lists(st.tuples(PATHS, NUMBERS), max_size=2).map(tuple),
+        st.lists(PATHS, max_size=2).map(tuple),
+    )
     | st.builds(seen.HandleView, id=JSON, header=HEADERS | st.text(max_size=5), access=JSON, inherited=JSON)
 )
 OUTCOMES = (
