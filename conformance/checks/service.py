@@ -334,3 +334,16 @@ def absent_id_can_be_created_in_a_fresh_instance(s: Script) -> None:
     s.create(b, "s2")
     s.stat(b, "s1")
     s.create(b, "s1")
+
+
+@scenario("SVC-11")
+def flushed_empty_session_outlives_its_close(s: Script) -> None:
+    """An empty session that a flush made real is still there after its handle was closed."""
+    a = s.instance()
+    w = s.create(a)
+    s.flush(w)
+    s.stat(a)
+    s.close(w)
+    s.stat(a)
+    s.list(a)
+    s.read(s.open(a))

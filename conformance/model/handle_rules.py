@@ -166,7 +166,7 @@ def _append_behind_others(judge: Judge, handle: Handle, op: Append, may: frozens
 
 def _append_blame(judge: Judge, handle: Handle, op: Append, kind: str) -> str:
     """The clause broken where an append that must work rejects with this kind of error."""
-    if op.scribble:
+    if op.scribble and kind not in blame.OWNERSHIP_ERRORS:
         return "SEQ-06"
     clause = blame.refused_owner(handle, kind)
     return "SEQ-09" if clause == "SEQ-01" and judge.world.refusal_of not in (None, handle.session.id) else clause

@@ -57,6 +57,9 @@ def load(path: Path) -> Stored | None:
     Raises:
         SessionPersistenceCorruptionError, SessionFormatUnsupportedError: it cannot be trusted or read.
     """
+    if len(path.name) > LONGEST_NAME:
+        # Such an id is refused at create, so there is no such session.
+        return None
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -312,7 +312,7 @@ class EagerFiles(PlainFiles):
 def location(root: Path, session_id: str) -> Path | None:
     """The file of a session, or None before there is one."""
     path = path_of(root, session_id)
-    return path if path.exists() else None
+    return path if len(path.name) <= LONGEST_NAME and path.exists() else None
 
 
 plain_files = Backend(
