@@ -16,9 +16,9 @@ from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.journal import Journal
 from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
-from conformance.model.history import Completion, Event, Invocation, Outcome
+from conformance.model.history import Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
-from conformance.model.operations import Operation, Program
+from conformance.model.operations import Macro, Operation, Program
 from conformance.sim import Choices
 
 
@@ -68,7 +68,7 @@ class Execution:
         return self.judge.witnesses
 
     def do(self, operation: Operation) -> Outcome:
-        """Perform one operation and judge it.
+        """Perform one operation and judge it; of a macro every operation it stands for, as the last of which it ends.
 
         Raises:
             Violation: the clause that the backend broke.
@@ -79,6 +79,14 @@ class Execution:
             self._journal.note(operation)
         call = len(self.operations)
         self.operations.append(operation)
+        if not isinstance(operation, Macro):
+            return self._step(call, operation)
+        outcome: Outcome = Returned()
+        for each in operation.expand():
+            outcome = self._step(call, each)
+        return outcome
+
+    def _step(self, call: int, operation: Operation) -> Outcome:
         begun = Invocation(call, operation, at=self._driver.now_us())
         self.history.append(begun)
         self.judge.feed(begun)

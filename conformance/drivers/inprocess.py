@@ -8,12 +8,14 @@ nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 from conformance.contract import Backend
+from conformance.drivers.counting import Counters
 from conformance.drivers.errors import SetupError
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import NeverEnded, host_for
@@ -36,6 +38,8 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Read,
+    ReadCounters,
+    StartCounting,
     Stat,
 )
 from conformance.model.tree import TreeView
@@ -66,6 +70,7 @@ class InProcessDriver:
         self._instances: dict[int, Instance] = {}
         self._handles: dict[int, Any] = {}
         self._opened = False
+        self._counters: Counters | None = None
 
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
@@ -76,7 +81,10 @@ class InProcessDriver:
 
         Raises:
             SetupError: the first instance could not be opened, or the backend needs a real loop.
+            RecorderError: it is ``StartCounting``, and another driver of this process is counting.
         """
+        if isinstance(operation, StartCounting | ReadCounters):
+            return self._count(operation)
         try:
             return Returned(self._run(operation, _PERFORM[type(operation)](self, operation)))
         except Absent:
@@ -97,17 +105,40 @@ class InProcessDriver:
             # Whatever a backend raises is an observation, and the model's to judge.
             return Raised(self._observer.error(error))
 
+    def _count(self, operation: StartCounting | ReadCounters) -> Outcome:
+        if isinstance(operation, ReadCounters):
+            return Skipped() if self._counters is None else Returned(self._counters.take())
+        if self._counters is None:
+            counters = Counters(self.root, in_memory=self.backend.capabilities.storage == "memory")
+            counters.start()
+            self._counters = counters
+        self._counters.take()
+        return Returned()
+
     def _run(self, operation: Operation, call: Coroutine[Any, Any, Value]) -> Value:
+        counting = contextlib.nullcontext() if self._counters is None else self._counters.call(operation)
         if self._watchdog is None:
-            return self._host.run(call)
+            with counting:
+                return self._host.run(call)
         self._watchdog.watch(f"backend {self.backend.name!r}: {operation.kind}", self._host.remember)
         try:
-            return self._host.run(call)
+            with counting:
+                return self._host.run(call)
         finally:
             self._watchdog.rest()
 
     def finish(self) -> None:
         """End every instance that is still open, as a user of it would, and drop the loop; errors no longer count."""
+        try:
+            self._end_instances()
+        finally:
+            self._handles.clear()
+            self._host.close()
+            if self._counters is not None:
+                self._counters.close()
+                self._counters = None
+
+    def _end_instances(self) -> None:
         for number in list(self._instances):
             self.perform(CloseInstance(number))
             instance = self._instances.pop(number)
@@ -116,8 +147,6 @@ class InProcessDriver:
             except (Exception, asyncio.CancelledError):  # noqa: BLE001
                 # The program is over and judged; what a broken backend does on its way out is no observation.
                 continue
-        self._handles.clear()
-        self._host.close()
 
     def _instance(self, number: int) -> Any:
         try:

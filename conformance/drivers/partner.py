@@ -31,6 +31,8 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Read,
+    ReadCounters,
+    StartCounting,
     Stat,
 )
 from conformance.model.state import Session
@@ -71,6 +73,9 @@ class Partner:
         Raises:
             KitError: the partner breaks the model, or differs where the model allows one answer.
         """
+        if isinstance(operation, StartCounting | ReadCounters):
+            # What the reference costs is not asked, and only one can be counted at a time.
+            return None
         if self._parted or (not self._shares_storage and self._steps_aside(operation, judge)):
             return None
         answer = self._perform(operation)
@@ -85,7 +90,7 @@ class Partner:
 
     def answer(self, operation: Operation) -> str:
         """What the partner says to an operation at which the backend under test was found wrong, in a few words."""
-        if self._aside or self._parted:
+        if self._aside or self._parted or isinstance(operation, StartCounting | ReadCounters):
             return ""
         return outcome_text(self._perform(operation))
 

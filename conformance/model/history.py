@@ -12,6 +12,7 @@ from typing import Any
 from conformance.contract import SessionHeader
 from conformance.model.operations import Operation, header_form, operation_from_json
 from conformance.model.tree import TreeView
+from conformance.model.usage import Usage
 from conformance.model.values import decode, encode_seen
 
 
@@ -75,8 +76,8 @@ class ErrorView:
         return f"{self.kind}{alias}: {self.message:.200}"
 
 
-Value = None | HandleView | SnapshotView | TreeView | Odd | list[Any]
-"""What a call may return: nothing, a handle, a snapshot, events or snapshots."""
+Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | list[Any]
+"""What a call may return: nothing, a handle, a snapshot, events or snapshots; the counters give what was used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,8 @@ def _value_to_json(value: Value) -> Any:
             return {"odd": text}
         case TreeView():
             return {"tree": value.to_json()}
+        case Usage():
+            return {"usage": value.to_json()}
         case list():
             if value and isinstance(value[0], SnapshotView | Odd):
                 return {"snapshots": [_value_to_json(item) for item in value]}
@@ -253,6 +256,8 @@ def _value_from_json(form: Any) -> Value:
         return Odd(form["odd"])
     if "tree" in form:
         return TreeView.from_json(form["tree"])
+    if "usage" in form:
+        return Usage.from_json(form["usage"])
     if "snapshots" in form:
         return [_value_from_json(item) for item in form["snapshots"]]
     values: list[Any] = decode(form["list"])

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from conformance.clauses import Violation, narrowest, violation
 from conformance.contract import Capabilities
-from conformance.model import handle_rules, root_rules, service_rules, view_rules
+from conformance.model import cost_rules, handle_rules, root_rules, service_rules, view_rules
 from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
 from conformance.model.operations import (
     Append,
@@ -31,6 +31,8 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Read,
+    ReadCounters,
+    StartCounting,
     Stat,
 )
 from conformance.model.state import World
@@ -66,6 +68,8 @@ RULES: dict[type[Operation], Rule] = {
     Leave: handle_rules.leave,
     Discard: handle_rules.discard,
     Inspect: root_rules.inspect,
+    StartCounting: cost_rules.start_counting,
+    ReadCounters: cost_rules.read_counters,
 }
 
 
@@ -79,11 +83,13 @@ class Judge:
         witnesses: clause id -> how often an answer was judged where another would have been a violation.
         exact: whether the latest completed call had one allowed answer only, whatever a backend claims.
         world: what the model knows so far.
+        costs: what was counted so far.
     """
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
         self.world = World()
+        self.costs = cost_rules.CostBook()
         self.witnesses: Counter[str] = Counter()
         self.exact = False
         self._calls: dict[int, Call] = {}
@@ -115,11 +121,13 @@ class Judge:
             return
         if isinstance(call.operation, _ON_HANDLES) and call.operation.handle not in self.world.handles:
             # It came from an open of which nothing could be told, not even which session it shows.
+            self.costs.spoil()
             return
         self._current, self._outcome = event.call, outcome
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
         RULES[type(call.operation)](self, call, call.operation, outcome)
+        self.costs.note(self, call.operation, outcome)
 
     def witness(self, *clauses: str) -> None:
         """Count the clauses as exercised once."""

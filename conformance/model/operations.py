@@ -7,7 +7,8 @@ written down. Arguments are held as given, wrong ones included; nothing here che
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -150,6 +151,85 @@ class Discard(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class StartCounting(Operation):
+    """From here on what the backend uses is counted.
+
+    It stands before the first instance: of files that are open already when it begins not everything is seen.
+    """
+
+    kind: ClassVar[str] = "start_counting"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCounters(Operation):
+    """What the calls since the counters were started, or read last, have used; they go on from nothing."""
+
+    kind: ClassVar[str] = "read_counters"
+
+
+@dataclass(frozen=True, slots=True)
+class Macro(Operation):
+    """An operation that stands for a row of plain ones, so that a program stays short where a log gets long.
+
+    Histories and the model see the plain ones, all under the call number of the macro.
+    """
+
+    def expand(self) -> Iterator[Operation]:
+        """The plain operations, in order."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(Macro):
+    """``count`` appends on a handle, of ``size`` events each, from seq ``first``; ``width`` characters in an event."""
+
+    kind: ClassVar[str] = "fill"
+    handle: int
+    first: int
+    count: int
+    size: int = 1
+    width: int = 40
+
+    def expand(self) -> Iterator[Operation]:
+        """One ``Append`` for each batch."""
+        for number in range(self.count):
+            begin = self.first + number * self.size
+            yield Append(self.handle, [filler(seq, self.width) for seq in range(begin, begin + self.size)])
+
+
+@dataclass(frozen=True, slots=True)
+class Populate(Macro):
+    """Sessions ``crowd-<number>`` for ``count`` numbers from ``first``, each with one event, closed again.
+
+    Their handles are numbered from ``handle``.
+    """
+
+    kind: ClassVar[str] = "populate"
+    instance: int
+    handle: int
+    first: int
+    count: int
+
+    def expand(self) -> Iterator[Operation]:
+        """``Create``, ``Append`` and ``Close`` for each session."""
+        for number in range(self.count):
+            handle = self.handle + number
+            yield Create(self.instance, handle, SessionHeader(id=f"crowd-{self.first + number}", created_at=FILLED_AT))
+            yield Append(handle, [filler(0)])
+            yield Close(handle)
+
+
+FILLED_AT = 1_700_000_000_000
+"""Unix ms of the sessions and events that macros make."""
+
+
+def filler(seq: int, width: int = 40) -> dict[str, Any]:
+    """One event that no compressor makes much smaller; ``width`` is the length of its text, in characters."""
+    text = hashlib.shake_128(str(seq).encode()).hexdigest(-(-width // 2))[:width]
+    return {"type": "user/message", "seq": seq, "time": FILLED_AT + seq, "data": {"text": text}}
+
+
+@dataclass(frozen=True, slots=True)
 class Inspect(Operation):
     """Look at the files in and around the root: the driver does, and the backend is not called (ID-02, ID-03, ID-05).
 
@@ -177,6 +257,10 @@ OPERATIONS: dict[str, type[Operation]] = {
         Leave,
         Discard,
         Inspect,
+        StartCounting,
+        ReadCounters,
+        Fill,
+        Populate,
     )
 }
 

@@ -30,6 +30,7 @@ from conformance.model.operations import (
     CloseInstance,
     Create,
     Discard,
+    Fill,
     Flush,
     FlushInstance,
     Inspect,
@@ -38,11 +39,15 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Populate,
     Program,
     Read,
+    ReadCounters,
+    StartCounting,
     Stat,
 )
 from conformance.model.tree import TreeView
+from conformance.model.usage import Usage
 
 MAX_SAFE = 2**53 - 1
 SHOWN_EVENTS = 6
@@ -209,6 +214,14 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return f"async with {handle}: " + ("raise an error of the caller's" if raising else "pass")
         case Discard():
             return f"del {handle}  (never closed)"
+        case Fill(first=first, count=count, size=size, width=width):
+            return f"{handle}: {count:,} appends of {size:,} events of {width:,} characters, from seq {first:,}"
+        case Populate(count=count):
+            return f"{instance}: {count:,} more sessions, of one event each"
+        case StartCounting():
+            return "start counting"
+        case ReadCounters():
+            return "read the counters"
         case Inspect():
             return "look at the files in and around the root"
     return f"{operation.kind} {short(operation)}"
@@ -232,6 +245,9 @@ def outcome_text(operation: Operation, outcome: Outcome | None) -> str:
 def value_text(value: Any) -> str:
     """A value that a call returned."""
     match value:
+        case Usage(recorded=seen, peak=peak):
+            memory = "" if peak is None else f", {peak:,} bytes of memory at most"
+            return f"{seen.moved:,} bytes read and written, {seen.accesses:,} accesses{memory}"
         case HandleView(id, _, access, inherited):
             count = "" if inherited is None else f", inherited {short(inherited)}"
             return f"{access if isinstance(access, str) else short(access)} handle {short(id)}{count}"

@@ -13,21 +13,27 @@ from collections.abc import Iterable, Mapping
 from conformance.clauses import CLAUSES
 from conformance.model.history import Completion, Event, Hung, Outcome, Raised, Skipped, event_from_json
 from conformance.model.operations import (
+    FILLED_AT,
     Append,
     Close,
     CloseInstance,
     Create,
     Discard,
+    Fill,
     Flush,
     FlushInstance,
     Inspect,
     Leave,
     ListSessions,
+    Macro,
     OpenInstance,
     OpenSession,
     Operation,
+    Populate,
     Program,
     Read,
+    ReadCounters,
+    StartCounting,
     Stat,
 )
 from conformance.report.abbreviate import handle_names, printable
@@ -61,6 +67,34 @@ def scribble(value):
             else:
                 value[key] = "scribbled"
         value["scribbled"] = True
+'''
+
+_FILLER = '''
+def filler(seq, width=40):
+    """An event that does not compress well, with so many characters of text."""
+    text = hashlib.shake_128(str(seq).encode()).hexdigest(-(-width // 2))[:width]
+    return {"type": "user/message", "seq": seq, "time": 1_700_000_000_000 + seq, "data": {"text": text}}
+'''
+
+_COUNTERS = '''
+class Counters:
+    """What was used since the latest reading: bytes read and written (Linux counts them), and memory at its peak."""
+
+    def __init__(self):
+        tracemalloc.start()
+        self.read()
+
+    def read(self):
+        current, peak = tracemalloc.get_traced_memory()
+        used = f"{peak - getattr(self, 'memory', 0):,} bytes of memory at most"
+        if Path("/proc/self/io").exists():
+            counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+            moved = int(counts["rchar"]) + int(counts["wchar"])
+            used = f"{moved - getattr(self, 'moved', 0):,} bytes read and written, {used}"
+            self.moved = moved
+        tracemalloc.reset_peak()
+        self.memory = current
+        return used
 '''
 
 
@@ -166,7 +200,9 @@ class _Script:
         statement = self._statement(number, operation)
         if isinstance(operation, Inspect):
             return [f'print("call {number}:", {statement[0]})']
-        if isinstance(operation, Read | Stat | ListSessions) and not getattr(operation, "scribble", False):
+        if isinstance(operation, Read | Stat | ListSessions | ReadCounters) and not getattr(
+            operation, "scribble", False
+        ):
             statement = [f'print("call {number}:", {statement[0]})']
         if isinstance(operation, Read) and operation.scribble:
             self._helper(_SCRIBBLE)
@@ -181,7 +217,7 @@ class _Script:
     def _offending(self, number: int, operation: Operation) -> list[str]:
         statement = self._statement(number, operation)
         first = "answer = None"
-        if isinstance(operation, Leave | Discard):
+        if isinstance(operation, Leave | Discard | Macro | StartCounting):
             answer = statement
         elif isinstance(operation, OpenInstance | Create | OpenSession):
             name, _, rest = statement[0].partition(" = ")
@@ -231,9 +267,33 @@ class _Script:
             case Discard():
                 self.values.modules.add("gc")
                 return [f"del {handle}  # It is never closed.", "gc.collect()", "await asyncio.sleep(0)"]
+            case Fill() | Populate():
+                return self._macro(instance, handle, operation)
+            case StartCounting() | ReadCounters():
+                self.values.modules.add("tracemalloc")
+                self._helper(_COUNTERS)
+                return ["counters = Counters()" if isinstance(operation, StartCounting) else "counters.read()"]
             case Inspect():
                 return ["sorted((str(each), oct(each.stat().st_mode)) for each in root.parents[2].rglob('*'))"]
         raise TypeError(f"operation={operation!r:.80} has no form in a program")
+
+    def _macro(self, instance: str, handle: str, operation: Fill | Populate) -> list[str]:
+        self.values.modules.add("hashlib")
+        self._helper(_FILLER)
+        first, count = operation.first, operation.count
+        if isinstance(operation, Fill):
+            size, width = operation.size, operation.width
+            return [
+                f"for first in range({first}, {first + count * size}, {size}):",
+                f"    await {handle}.append([filler(seq, {width}) for seq in range(first, first + {size})])",
+            ]
+        self.values.need("conformance", "SessionHeader")
+        return [
+            f"for number in range({first}, {first + count}):",
+            f'    header = SessionHeader(id=f"crowd-{{number}}", created_at={FILLED_AT})',
+            f"    async with await {instance}.create(header) as handle:",
+            "        await handle.append([filler(0)])",
+        ]
 
     def _append(self, number: int, handle: str, operation: Append) -> list[str]:
         batch = self._batch(operation.events)

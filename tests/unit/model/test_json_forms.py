@@ -19,6 +19,7 @@ from conformance.model import history as seen
 from conformance.model.history import event_from_json, event_to_json, outcome_from_json, outcome_to_json
 from conformance.model.operations import OPERATIONS, Create, Operation, Program, Read, operation_from_json
 from conformance.model.tree import TreeView
+from conformance.model.usage import InputOutput, Usage
 from reference_backend.memory import memory
 
 NUMBERS = st.integers(0, 9)
@@ -51,6 +52,10 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "events": ARGUMENTS,
     "scribble": st.booleans(),
     "raising": st.booleans(),
+    "first": NUMBERS,
+    "count": NUMBERS,
+    "size": NUMBERS,
+    "width": NUMBERS,
     "sessions": st.lists(st.text(max_size=4), max_size=2),
 }
 PROGRAM_OPERATIONS = st.one_of(
@@ -89,6 +94,7 @@ SNAPSHOTS = st.builds(
     artifact_size=st.none() | NUMBERS,
 )
 PATHS = st.text(st.characters() | st.just("\udcff"), max_size=4)
+COUNTS = st.builds(InputOutput, NUMBERS, NUMBERS, NUMBERS)
 VALUES = (
     st.none()
     | SNAPSHOTS
@@ -100,6 +106,14 @@ VALUES = (
         st.lists(PATHS, max_size=2).map(tuple),
         st.lists(st.tuples(PATHS, NUMBERS), max_size=2).map(tuple),
         st.lists(PATHS, max_size=2).map(tuple),
+    )
+    | st.builds(
+        Usage,
+        recorded=COUNTS,
+        process=st.none() | COUNTS,
+        peak=st.none() | NUMBERS,
+        allocated=st.none() | NUMBERS,
+        doubt=st.text(max_size=3),
     )
     | st.builds(seen.HandleView, id=JSON, header=HEADERS | st.text(max_size=5), access=JSON, inherited=JSON)
 )
