@@ -140,7 +140,7 @@ class Partner:
         world = judge.world
         sessions = [world.visible(instance, found)[0] for found in dict.fromkeys((*world.stored, *_ids(judge)))]
         for session in sessions:
-            if session is not None and not session.unsure and not session.opaque:
+            if session is not None and not session.unsure and not session.opaque and session.unknown is None:
                 builder.build(session)
         for number, handle in judge.world.handles.items():
             if handle.instance == instance and not handle.is_writer and not handle.closed:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import blame
-from conformance.model.batches import Refusals, batch_refusals, understood
+from conformance.model import blame, identity_blame, value_blame
+from conformance.model.batches import UNSUPPORTED, JsonGrade, Refusals, batch_refusals, json_grade, understood
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
 from conformance.model.service_rules import TAKEN, kind_of
 from conformance.model.state import Handle
 from conformance.model.transitions import Standing, cover, end_handle, forget_looks, hush, materialise, standing
 from conformance.model.values import plain
+from conformance.model.vocabulary_rules import remember_unknown
 from conformance.model.words import log_text
 
 if TYPE_CHECKING:
@@ -72,11 +73,9 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         _append_behind_others(judge, handle, op, refusals.may, outcome)
     elif kind_of(outcome) in lost:
         handle.lost = True
-    elif kind_of(outcome) in refusals.may:
-        _remember_refused(handle, op, "JSON-03")
-        session.tag("JSON-03")
-        session.stir += 1
-        handle.after_refusal = True
+    elif kind_of(outcome) in refusals.may or (session.unknown is not None and kind_of(outcome) in UNSUPPORTED):
+        # Whether a log that is refused to readers goes on is left to the backend too.
+        _refused_by_choice(judge, handle, op, outcome, plain=refusals.plain)
     else:
         _accepted_batch(judge, handle, op, found, outcome, common=refusals.plain)
 
@@ -142,6 +141,17 @@ def _refused_batch(
     judge.world.refusal_of = session.id
 
 
+def _refused_by_choice(judge: Judge, handle: Handle, op: Append, outcome: Outcome, *, plain: bool) -> None:
+    """The backend need not have refused the batch, and may."""
+    clause = "FMT-02" if kind_of(outcome) in UNSUPPORTED else "JSON-03"
+    if clause == "JSON-03" and not plain:
+        judge.witness(clause)
+    _remember_refused(handle, op, clause)
+    handle.session.tag(clause)
+    handle.session.stir += 1
+    handle.after_refusal = True
+
+
 def _append_behind_others(judge: Judge, handle: Handle, op: Append, may: frozenset[str], outcome: Outcome) -> None:
     """The stored log is not as the handle left it: another writer was there (OWN-14)."""
     session = handle.session
@@ -164,12 +174,21 @@ def _append_behind_others(judge: Judge, handle: Handle, op: Append, may: frozens
     _remember_refused(handle, op, "OWN-14")
 
 
-def _append_blame(judge: Judge, handle: Handle, op: Append, kind: str) -> str:
+def _append_blame(judge: Judge, handle: Handle, op: Append, kind: str, *, common: bool = True) -> str:
     """The clause broken where an append that must work rejects with this kind of error."""
     if op.scribble and kind not in blame.OWNERSHIP_ERRORS:
         return "SEQ-06"
     clause = blame.refused_owner(handle, kind)
-    return "SEQ-09" if clause == "SEQ-01" and judge.world.refusal_of not in (None, handle.session.id) else clause
+    return _append_cause(judge, handle, op, kind, common=common) if clause == "SEQ-01" else clause
+
+
+def _append_cause(judge: Judge, handle: Handle, op: Append, kind: str, *, common: bool) -> str:
+    """The clause about what the batch or the id holds, where that is why it rejects."""
+    world, session_id = judge.world, handle.session.id
+    files = judge.capabilities.storage == "files"
+    found = identity_blame.stored(world, session_id, kind, files=files)
+    found = found or (value_blame.refused(judge, op.events, kind, common=common) if kind else "")
+    return found or ("SEQ-09" if world.refusal_of not in (None, session_id) else "SEQ-01")
 
 
 def _accepted_batch(
@@ -178,7 +197,7 @@ def _accepted_batch(
     world, session = judge.world, handle.session
     judge.demand_success(
         outcome,
-        _append_blame(judge, handle, op, kind_of(outcome)),
+        _append_blame(judge, handle, op, kind_of(outcome), common=common),
         lambda: f"resolved: the log ends before seq {len(session.log)} and the batch is {log_text(op.events)}",
     )
     judge.witness(_append_blame(judge, handle, op, ""))
@@ -189,10 +208,14 @@ def _accepted_batch(
     first = len(session.log)
     # The program's own events are never handed to a backend, only copies of them, so they serve as the log.
     session.log.extend(op.events if common else plain(op.events))
+    if not common:
+        session.given.update((each["seq"], each) for each in op.events if json_grade(each) != JsonGrade.COMMON)
+    session.starts.add(first)
     if op.scribble:
         session.scribbled.update(range(first, len(session.log)))
     if judge.capabilities.vocabulary == "closed" and not all(map(understood, op.events)):
-        world.blur(session)
+        remember_unknown(session, op.events)
+    identity_blame.touch_kin(world, session)
     session.home = handle.instance
     session.stir += 1
     session.grown_at = world.step
@@ -237,6 +260,7 @@ def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
         if found is Standing.OWNER:
             judge.witness(_flush_blame(judge, handle, "SessionOwnershipLostError"))
         cover(world, handle, "flush")
+        identity_blame.touch_kin(world, session)
         handle.rounds += 1
         handle.after_refusal = False
         handle.disturbed = ""
@@ -290,6 +314,8 @@ def _end(judge: Judge, handle: Handle, outcome: Outcome, *, raised: str | None =
     if not handle.owns:
         _disturb(handle, "OWN-12" if handle.is_writer else "OWN-03")
     end_handle(world, handle, "close", judge.capabilities, failed=bool(handle.close_error))
+    if handle.is_writer:
+        identity_blame.touch_kin(world, session)
     handle.closed = True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import blame
+from conformance.model import blame, identity_blame, value_blame, vocabulary_rules
 from conformance.model.batches import header_refusals
 from conformance.model.history import HandleView, Outcome, Raised
 from conformance.model.operations import CloseInstance, Create, FlushInstance, OpenInstance, OpenSession
@@ -124,6 +124,9 @@ def _create_blame(judge: Judge, instance: Instance, session_id: str, kind: str) 
         return "OWN-04"
     if session_id in world.never:
         return world.never[session_id]
+    found = identity_blame.created(world, session_id, kind, files=judge.capabilities.storage == "files")
+    if found:
+        return found
     if kind in TAKEN:
         return "SVC-13" if said_absent(judge, instance, session_id) else "SVC-01"
     return "SEQ-09" if world.refusal_of not in (None, session_id) else "SVC-01"
@@ -147,6 +150,10 @@ def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str
     demote(world, session_id)
     session.owner = handle
     world.handles[op.handle] = handle
+    if not identity_blame.is_ordinary(session_id):
+        judge.witness("ID-01")
+    identity_blame.note_name(world, session_id)
+    identity_blame.touch_kin(world, session)
     if eager:
         session.pending = False
         world.stored[session_id] = session
@@ -156,16 +163,20 @@ def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str
 
 
 def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) -> None:
-    session = handle.session
+    session, exact = handle.session, judge.capabilities.numbers == "exact"
+    if identity_blame.is_of_other(judge.world, session.id, value.id, getattr(value.header, "id", None)):
+        judge.fail("ID-01", f"a handle of {session.id!r:.80}", f"one of {value.id!r:.80}, header {value.header!r:.120}")
     if value.id != session.id or value.access != access:
         judge.fail(
             "SVC-01",
             f"id={session.id!r:.80} and access={access!r} on the handle",
             f"id={value.id!r:.80} and access={value.access!r}",
         )
-    difference = headers_differ(session.header, value.header, exact=judge.capabilities.numbers == "exact")
+    difference = headers_differ(session.header, value.header, exact=exact)
     if difference:
-        judge.fail("SVC-01", "the header given to create", f"header{difference}")
+        clause = value_blame.in_header(session.header, value.header, exact=exact) or "SVC-01"
+        judge.fail(clause, "the header given to create", f"header{difference}")
+    judge.witness(*value_blame.witnessed_header(session.header))
     given, seen = session.inherited, value.inherited
     fits = seen == given if given is not None else seen in (None, 0)
     if not fits or type(seen) not in (int, type(None)):
@@ -183,6 +194,10 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
     session, certain = world.visible(op.instance, op.session)
     if session is None:
         return _open_absent(judge, op, instance, outcome)
+    floor = session.floor(op.instance) if certain else 0
+    may = OWNED if op.access == "write" and world.writers(session) else frozenset()
+    if vocabulary_rules.refused_open(judge, op, session, floor, may, outcome):
+        return note_verdict(judge, instance, op.session, f"open {op.access}", occupied=True, free=session.unsure)
     if _refused_as_owned(judge, op, instance, session, outcome):
         return None
     if session.pending and not certain:
@@ -210,6 +225,10 @@ def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Out
     kinds = NOT_FOUND | OWNED if op.access == "write" and elsewhere else NOT_FOUND
     special = blame.absent(judge.world, instance, op.session, "SVC-04")
     kind = kind_of(outcome)
+    if not kind and _is_of_other(judge, op.session, outcome):
+        special = "ID-01"
+    elif identity_blame.kin_of(judge.world, op.session):
+        judge.witness("ID-01")
     leaked = kind in TAKEN and op.session in instance.failed_claim
     error = judge.demand_refusal(outcome, {special if leaked or not kind else "SVC-04": kinds})
     if special != "SVC-04":
@@ -219,6 +238,13 @@ def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Out
         note_verdict(judge, instance, op.session, f"open {op.access}", occupied=False)
     if op.access == "write":
         instance.failed_claim.setdefault(op.session, "OWN-04")
+
+
+def _is_of_other(judge: Judge, session_id: str, outcome: Outcome) -> bool:
+    """Whether a handle came back that is one of another session (ID-01)."""
+    value = getattr(outcome, "value", None)
+    seen = (value.id, getattr(value.header, "id", None)) if isinstance(value, HandleView) else ()
+    return identity_blame.is_of_other(judge.world, session_id, *seen)
 
 
 def _refused_as_owned(judge: Judge, op: OpenSession, instance: Instance, session: Session, outcome: Outcome) -> bool:
@@ -244,7 +270,13 @@ def _open_blame(judge: Judge, op: OpenSession, instance: Instance, session: Sess
     if op.access == "write" and kind in OWNED:
         if session.id in instance.failed_claim:
             return "OWN-04"
-        return "OWN-03" if session.read_unowned else "OWN-02"
+        kin = identity_blame.owned(judge.world, instance, session)
+        return kin or ("OWN-03" if session.read_unowned else "OWN-02")
+    if op.access == "read" and session.owner is not None and kind in OWNED:
+        return "OWN-03"
+    cause = value_blame.unreadable(judge, session, kind) or identity_blame.unreadable(judge.world, session, kind)
+    if cause:
+        return cause
     if op.access == "read" and session.owner is not None and kind not in NOT_FOUND:
         return "OWN-03"
     return blame.present(judge, instance, session, "FRESH-01")

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.contract import SessionHeader
 
-STRONG_TAGS = ("SEQ-02", "SEQ-11", "JSON-02", "JSON-03", "FMT-02", "SEQ-03", "OWN-06", "SVC-02", "OWN-14", "SVC-12")
+STRONG_TAGS = tuple("SEQ-02 SEQ-11 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01".split())
 """Tags of operations that tried to change something; the others only looked."""
 
 
@@ -44,6 +44,9 @@ class Session:
         counted: instance -> the event counts it gave.
         erased: it never was: closed before anything made it visible to others (MAT-03).
         opaque: what it holds cannot be told any more, so that nothing about it is judged (``World.blur``).
+        given: seq -> the event as it was handed over, where that is beyond JSON's common ground.
+        starts: seqs at which batches begin.
+        unknown: seq and type of its first event that a closed vocabulary must not serve (FMT-02), or None.
     """
 
     id: str
@@ -75,6 +78,9 @@ class Session:
     counted: dict[int, set[int]] = field(default_factory=dict)
     erased: bool = False
     opaque: bool = False
+    given: dict[int, dict[str, Any]] = field(default_factory=dict)
+    starts: set[int] = field(default_factory=set)
+    unknown: tuple[int, str] | None = None
 
     @property
     def settled(self) -> bool:
@@ -196,6 +202,7 @@ class World:
         changes: id -> how often its existence may have changed, for SVC-13.
         blurred: ids of which nothing is judged any more.
         refusal_of: id of the session whose append was refused last, until another session wrote (SEQ-09).
+        families: ids by what a careless mapping to names leaves of them, for ``identity_blame``.
     """
 
     stored: dict[str, Session] = field(default_factory=dict)
@@ -208,6 +215,7 @@ class World:
     changes: dict[str, int] = field(default_factory=dict)
     blurred: set[str] = field(default_factory=set)
     refusal_of: str | None = None
+    families: dict[str, list[str]] = field(default_factory=dict)
 
     def visible(self, instance: int, session_id: str) -> tuple[Session | None, bool]:
         """What this instance sees under an id: (session or None, certain)."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import blame
+from conformance.model import blame, identity_blame, value_blame, vocabulary_rules
 from conformance.model.batches import BAD_ARGUMENT, range_is_bad
 from conformance.model.handle_rules import CLOSED, refused_as_closed
 from conformance.model.history import Outcome, SnapshotView
 from conformance.model.operations import ListSessions, Read, Stat
 from conformance.model.service_rules import kind_of, reject_on_closed_service
-from conformance.model.state import Handle, Instance, Session
+from conformance.model.state import STRONG_TAGS, Handle, Instance, Session
 from conformance.model.transitions import hush
 from conformance.model.values import same
 from conformance.model.views import check_snapshot, note_verdict
@@ -48,8 +48,13 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
     if session is None:
         clause = blame.absent(world, instance, op.session, "SVC-05")
         wanted = "None: no such session is visible here"
-        if judge.demand_success(outcome, "SVC-05", wanted) is not None:
+        value = judge.demand_success(outcome, "SVC-05", wanted)
+        if isinstance(value, SnapshotView) and identity_blame.is_of_other(world, op.session, snapshot_id(value)):
+            clause = "ID-01"
+        if value is not None:
             judge.fail(clause, wanted)
+        if identity_blame.kin_of(world, op.session):
+            judge.witness("ID-01")
         judge.witness(clause)
         note_verdict(judge, instance, op.session, "stat", occupied=False)
         judge.exact = world.known_to_all(op.instance, op.session)
@@ -57,7 +62,9 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
     if session.pending and not certain:
         return None
     clause = blame.present(judge, instance, session, "FRESH-02")
-    value = judge.demand_success(outcome, clause, f"a snapshot of {session.id!r:.80}")
+    cause = value_blame.unreadable(judge, session, kind_of(outcome)) if kind_of(outcome) else ""
+    cause = cause or identity_blame.unreadable(world, session, kind_of(outcome))
+    value = judge.demand_success(outcome, cause or clause, f"a snapshot of {session.id!r:.80}")
     if value is None:
         if certain:
             judge.fail(clause, f"a snapshot of {session.id!r:.80}")
@@ -162,12 +169,14 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     if session.erased or session.opaque or judge.world.rival(session) is not None:
         return
     floor = call.floors[session.serial]
+    if vocabulary_rules.refused_read(judge, handle, op, floor, outcome):
+        return
     end = len(session.log) if op.length is None else op.offset + op.length
 
     def wanted() -> str:
         return f"{log_text(session.log[op.offset : end])} (of a log of {len(session.log)})"
 
-    value = judge.demand_success(outcome, blame.raising(judge, handle, op.offset, op.length), wanted)
+    value = judge.demand_success(outcome, _raising(judge, handle, op, kind_of(outcome)), wanted)
     if not isinstance(value, list):
         judge.fail("READ-01", wanted)
     if op.length is not None and len(value) > op.length:
@@ -177,6 +186,8 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     if len(value) < least:
         upto = op.offset + len(value)
         clause = blame.missing(judge, handle, upto, bounded=_bounded(op))
+        cut = upto >= session.verified and upto not in session.starts and blame.altered(handle, upto) == "SEQ-01"
+        clause = (value_blame.lost(judge, session, upto) if cut else "") or clause
         judge.fail(clause, wanted, note=f"the log seems to end before seq {upto}")
     _witness_read(judge, handle, op, len(value), floor)
     _admit_read(judge, handle, op, len(value), floor)
@@ -199,9 +210,28 @@ def _compare(judge: Judge, handle: Handle, op: Read, value: list[Any], wanted: C
         if not same(due, event, exact=exact):
             seq = op.offset + place
             difference = first_difference(due, event, "event", exact=exact)
-            judge.fail(blame.altered(handle, seq, event), wanted, note=f"at seq {seq}: {difference}")
+            judge.fail(_altered(judge, handle, seq, event), wanted, note=f"at seq {seq}: {difference}")
     extra = value[len(expected) :]
-    judge.fail(blame.beyond(handle, extra), wanted, note=f"{log_text(extra)} beyond the log")
+    clause = blame.beyond(handle, extra)
+    if clause == "SEQ-01" and extra:
+        clause = identity_blame.shown(judge, handle.session, op.offset + len(expected), extra[0]) or clause
+    judge.fail(clause, wanted, note=f"{log_text(extra)} beyond the log")
+
+
+def _altered(judge: Judge, handle: Handle, seq: int, event: Any) -> str:
+    clause = blame.altered(handle, seq, event)
+    if clause != "SEQ-01":
+        return clause
+    session = handle.session
+    return value_blame.altered(judge, session, seq, event) or identity_blame.shown(judge, session, seq, event) or clause
+
+
+def _raising(judge: Judge, handle: Handle, op: Read, kind: str) -> str:
+    clause = blame.raising(judge, handle, op.offset, op.length)
+    if not kind or clause in STRONG_TAGS:
+        return clause
+    cause = value_blame.unreadable(judge, handle.session, kind)
+    return cause or identity_blame.unreadable(judge.world, handle.session, kind) or clause
 
 
 def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int) -> None:
@@ -220,6 +250,10 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
             found.add(blame.altered(handle, seq))
             if seq < floor:
                 found.add(blame.missing(judge, handle, seq, bounded=_bounded(op)))
+        fresh = [seq for seq in range(max(first, session.verified), upto) if blame.altered(handle, seq) == "SEQ-01"]
+        found |= value_blame.witnessed(judge, session, fresh)
+        if fresh and identity_blame.tells_apart(judge.world, session, fresh[0], upto):
+            found.add("ID-01")
     judge.witness(*found)
 
 

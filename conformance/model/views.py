@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import HEADER_KEYS, SessionHeader
-from conformance.model import blame
+from conformance.model import blame, identity_blame, value_blame
 from conformance.model.history import SnapshotView
 from conformance.model.state import Instance, RevisionBook, Session
 from conformance.model.values import plain, same
@@ -71,10 +71,13 @@ def check_snapshot(
     judge: Judge, instance: Instance, session: Session, view: SnapshotView, floor: int, header_clause: str
 ) -> None:
     """One snapshot against what the instance must and may see."""
-    difference = headers_differ(session.header, view.header, exact=judge.capabilities.numbers == "exact")
+    exact = judge.capabilities.numbers == "exact"
+    difference = headers_differ(session.header, view.header, exact=exact)
     if difference:
-        judge.fail(header_clause, "the header given to create", f"header{difference}")
-    judge.witness(header_clause)
+        kin = identity_blame.is_of_other(judge.world, session.id, getattr(view.header, "id", None))
+        clause = "ID-01" if kin else value_blame.in_header(session.header, view.header, exact=exact) or header_clause
+        judge.fail(clause, "the header given to create", f"header{difference}")
+    judge.witness(header_clause, *value_blame.witnessed_header(session.header))
     _check_count(judge, instance, session, view, floor)
     if view.size_bytes is not None and view.artifact_size is not None and view.size_bytes != view.artifact_size:
         judge.fail(
