@@ -177,6 +177,8 @@ def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) ->
         clause = value_blame.in_header(session.header, value.header, exact=exact) or "SVC-01"
         judge.fail(clause, "the header given to create", f"header{difference}")
     judge.witness(*value_blame.witnessed_header(session.header))
+    if identity_blame.kin_of(judge.world, session.id):
+        judge.witness("ID-01")
     given, seen = session.inherited, value.inherited
     fits = seen == given if given is not None else seen in (None, 0)
     if not fits or type(seen) not in (int, type(None)):

@@ -223,7 +223,7 @@ def _altered(judge: Judge, handle: Handle, seq: int, event: Any) -> str:
     if clause != "SEQ-01":
         return clause
     session = handle.session
-    return value_blame.altered(judge, session, seq, event) or identity_blame.shown(judge, session, seq, event) or clause
+    return identity_blame.shown(judge, session, seq, event) or value_blame.altered(judge, session, seq, event) or clause
 
 
 def _raising(judge: Judge, handle: Handle, op: Read, kind: str) -> str:

@@ -78,6 +78,8 @@ def check_snapshot(
         clause = "ID-01" if kin else value_blame.in_header(session.header, view.header, exact=exact) or header_clause
         judge.fail(clause, "the header given to create", f"header{difference}")
     judge.witness(header_clause, *value_blame.witnessed_header(session.header))
+    if identity_blame.kin_of(judge.world, session.id):
+        judge.witness("ID-01")
     _check_count(judge, instance, session, view, floor)
     if view.size_bytes is not None and view.artifact_size is not None and view.size_bytes != view.artifact_size:
         judge.fail(

@@ -39,6 +39,7 @@ from tests.unit.model.histories import (
     sweep,
     up,
 )
+from tests.unit.model.value_cases import ROWS
 
 PLAIN = Capabilities()
 MEMORY = Capabilities(durability="none", storage="memory")
@@ -283,4 +284,6 @@ LIFETIME = (
     case("FLUSH-04", *WRITTEN, opened(2), sweep(), read(2, TWICE), wrong=read(2, TWICE).raises(CLOSED)),
 )  # fmt: skip
 
-CASES = SERVICE + OWNERSHIP + APPENDING + READING + LIFETIME
+VALUES = tuple(Case(*each) for each in ROWS)
+
+CASES = VALUES + SERVICE + OWNERSHIP + APPENDING + READING + LIFETIME

@@ -9,7 +9,8 @@ import pytest
 from conformance.clauses import BUILT
 from conformance.model.judge import judge_history
 from tests.unit.model.clause_cases import CASES, Case
-from tests.unit.model.histories import history
+from tests.unit.model.histories import Step, history
+from tests.unit.model.value_cases import ALLOWED, STORES
 
 IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
 
@@ -38,6 +39,12 @@ def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
 def test_every_built_clause_has_a_case() -> None:
     """No clause counts as built without a history that breaks it."""
     assert BUILT - {case.clause for case in CASES} == set()
+
+
+@pytest.mark.parametrize("steps", ALLOWED)
+def test_what_a_log_with_an_unknown_type_may_answer(steps: tuple[Step, ...]) -> None:
+    """Stored unknown types leave these ways open, and none of them is called wrong."""
+    assert judge_history(history(steps), STORES).violation is None
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
