@@ -6,10 +6,34 @@ backend through ``Script`` and asserts nothing; the model judges.
 
 from __future__ import annotations
 
-from conformance.checks import appending, closing, headers, materialisation, ownership, reading, revision, service
+from conformance.checks import (
+    appending,
+    closing,
+    headers,
+    identity,
+    materialisation,
+    ownership,
+    reading,
+    revision,
+    service,
+    values,
+    vocabulary,
+)
 from conformance.checks.registry import Scenario, scenario
 
-_MODULES = (service, headers, ownership, appending, reading, revision, materialisation, closing)
+_MODULES = (
+    service,
+    headers,
+    ownership,
+    appending,
+    reading,
+    revision,
+    materialisation,
+    closing,
+    values,
+    identity,
+    vocabulary,
+)
 
 SCENARIOS: tuple[Scenario, ...] = tuple(
     found for module in _MODULES for found in vars(module).values() if isinstance(found, Scenario)

@@ -77,6 +77,8 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
         return _refused_create(judge, instance, session_id, existing, refusals.must, may, outcome)
     kind = kind_of(outcome)
     if kind in may and kind:
+        if kind == "ValueError" and not identity_blame.is_ordinary(session_id):
+            judge.witness("ID-01")
         if elsewhere and kind in TAKEN:
             judge.witness("SVC-12")
         instance.failed_claim.setdefault(session_id, "OWN-04")

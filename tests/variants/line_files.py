@@ -9,7 +9,7 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from conformance.contract import (
     SessionEvent,
@@ -21,6 +21,7 @@ from conformance.contract import (
 )
 
 SUFFIX = ".jsonl"
+PLAIN = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
 LONGEST_NAME = 255
 """Bytes of a file name, on most file systems."""
 
@@ -37,8 +38,9 @@ class Stored(NamedTuple):
 
 
 def path_of(root: Path, session_id: str) -> Path:
-    """The one place of a session; every byte that is no letter or digit is escaped, so no two ids share it."""
-    return root / f"{quote(session_id, safe='', errors='surrogatepass')}{SUFFIX}"
+    """The one place of a session; every byte but ``a-z 0-9 - _`` is escaped, so no two ids share it in any case."""
+    raw = session_id.encode("utf-8", "surrogatepass")
+    return root / ("".join(chr(byte) if byte in PLAIN else f"%{byte:02x}" for byte in raw) + SUFFIX)
 
 
 def id_of(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,16 @@ from conformance.drivers.workspace import Workspace
 from conformance.model.operations import OpenInstance
 
 BACKENDS = ("memory", "jsonl")
+VARIANTS = (
+    "tests/variants/plain_files.py:plain_files",
+    "tests/variants/plain_files.py:eager_files",
+    "tests/variants/buffered_files.py:buffered_files",
+    "tests/variants/sqlite_rows.py:sqlite_rows",
+)
+OF_VALUES = ("json", "id", "fmt")
+"""Areas whose scenarios depend on how a backend encodes and names things, and so are tried on every kind of it."""
+
+ROOT = Path(__file__).resolve().parents[3]
 ROUTE = in_process_route()
 
 
@@ -25,10 +36,10 @@ def runs_on(check: Scenario, backend: Backend) -> bool:
 
 
 RUNS = [
-    pytest.param(name, check, id=f"{name}-{check.item_id}")
-    for name in BACKENDS
+    pytest.param(name, check, id=f"{name.rpartition(':')[2]}-{check.item_id}")
+    for name in (*BACKENDS, *VARIANTS)
     for check in SCENARIOS
-    if runs_on(check, load_backend(name))
+    if (name in BACKENDS or check.area in OF_VALUES) and runs_on(check, load_backend(name, ROOT))
 ]
 
 
@@ -55,7 +66,7 @@ def test_scenario_witnesses_what_it_declares(name: str, check: Scenario, workspa
 
     It opens a second instance exactly where it declares to need one.
     """
-    backend = load_backend(name)
+    backend = load_backend(name, ROOT)
     execution = perform(check, backend, workspace)
     applying = [clause for clause in check.clauses if ruling(CLAUSES[clause], backend, ROUTE).applies]
     assert [clause for clause in applying if not execution.witnesses[clause]] == []
