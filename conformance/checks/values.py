@@ -1,158 +1,81 @@
 """Named scenarios for JSON-01 to JSON-03: values that come back as they went, and values that must not go at all.
 
-Each ugly corner stands in a row of its own, so that a failure names it. Every batch begins with a plain event and ends
-with one, so that a value which swallows its neighbours is seen. Text of 32 MiB is not tried here.
+Each ugly corner has a log of its own, in which it stands between two plain events: so a failure names it, and a value
+that swallows its neighbours is seen. Text of 32 MiB is not tried here.
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 from typing import Any
 
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, event, header
+from conformance.checks.value_tables import (
+    BEYOND,
+    CHARACTERS,
+    DEEP,
+    FLOATS,
+    FOUR_MEBIBYTES,
+    INTEGERS,
+    KEYS,
+    LONG,
+    OUTSIDE,
+    PYTHON_BEYOND,
+    TRUTHS,
+    nested,
+)
 from conformance.clauses import Need
-from conformance.contract import MAX_SAFE_INTEGER
-from conformance.model.samples import (
-    SampleEnum,
-    SampleFloat,
-    SampleInt,
-    SampleIntEnum,
-    SampleObject,
-    SampleText,
-    SampleTextEnum,
-    make_cycle,
-    make_dict_cycle,
-    make_long_cycle,
-    sample_function,
-    sample_generator,
-)
-
-CHARACTERS = {
-    "NUL": "a\x00b",
-    "a control character": "\x01\x1b[31m\x7f",
-    "a next line": "a\x85b",
-    "a vertical tab and a form feed": "a\x0bb\x0cc",
-    "file, group and record separators": "a\x1cb\x1dc\x1ed",
-    "a line separator": "a\u2028b",
-    "a paragraph separator": "a\u2029b",
-    "a byte-order mark": "\ufeffa\ufeff",
-    "non-characters": "\ufffe\uffff\ufdd0\U0001fffe\U0010ffff",
-    "astral characters": "\U0001f600\U0001f469\u200d\U0001f467 \U0002f800",
-    "composed and decomposed": "é e\u0301 Å \u212b A\u030a",
-    "a replacement character": "\ufffd",
-    "escapes in writing": '\\u0000 \\n \\" \\ud83d \\x41 %00 &#0;',
-    "quotes and backslashes": '"\'\\"\\\\',
-    "line ends": "a\nb\r\nc\rd\n",
-    "a record of its own": '{"type":"user/message","seq":0}\n',
-    "empty": "",
-    "spaces at the ends": " a\t",
-    "words of other languages": "null true NaN Infinity undefined None",
-    "numbers in writing": "9007199254740993",
-}
-
-KEYS: tuple[dict[str, Any], ...] = (
-    {"": "an empty key", "a": {"": {"": 0}}},
-    {"\x00": 0, "\u2028": 1, "\U0001f600": 2, "\uffff": 3},
-    {"a": 0, "A": 1, "a ": 2, " a": 3},
-    {"é": 0, "e\u0301": 1, "Å": 2, "\u212b": 3},
-    {"1": 0, "01": 1, "1.0": 2, "-1": 3},
-    {"a.b": 0, "a": {"b": 1}, "$ref": 2, "$py": 3, "__proto__": 4, "constructor": 5},
-    {"type": "data", "seq": -1, "time": None, "data": {"data": []}, "ignorable": "no"},
-    {"b": 0, "a": 1},
-)
-
-INTEGERS = [0, -1, 127, 128, 2**31 - 1, 2**31, -(2**31) - 1, 2**32, 2**52, MAX_SAFE_INTEGER - 1, MAX_SAFE_INTEGER]
-INTEGERS += [-MAX_SAFE_INTEGER, 1 - MAX_SAFE_INTEGER]
-
-FLOATS = [0.1 + 0.2, 1 / 3, 1e-7, 4.35, 123456789.125, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308]
-FLOATS += [1e308, -1.7976931348623157e308, 1e21, 1e22, 0.1, 1.5]
-
-WHOLE = [1, 1.0, 0, 0.0, -1, -1.0, 2**52, 2.0**52, 100, 1e2, 9007199254740992.0]
-
-BEYOND: dict[str, Any] = {
-    "an integer past 2**53-1": MAX_SAFE_INTEGER + 2,
-    "an integer below -(2**53-1)": -MAX_SAFE_INTEGER - 2,
-    "an integer of 64 bits": 2**63 - 1,
-    "an integer of more than 64 bits": 2**64 + 1,
-    "an integer of 30 digits": 10**30 + 1,
-    "minus zero": -0.0,
-    "minus zero inside": {"a": [-0.0, 0.0]},
-    "half a character": "cut \ud83d",
-    "the other half": "\ude00 rest",
-    "both halves in a row": "\ud83d\ude00",
-    "halves in keys": {"\ud800": 0, "a\udfff": 1},
-    "nesting of 300 levels": None,
-}
-
-PYTHON_BEYOND: dict[str, Any] = {
-    "a tuple": (1, "a", None),
-    "tuples inside": [(1,), {"a": ()}],
-    "text of a class of its own": SampleText("text"),
-    "an integer of a class of its own": SampleInt(7),
-    "a float of a class of its own": SampleFloat(0.5),
-}
-
-OUTSIDE: dict[str, Any] = {
-    "NaN": float("nan"),
-    "infinity": float("inf"),
-    "minus infinity": float("-inf"),
-    "bytes": b"bytes",
-    "a bytearray": bytearray(b"bytes"),
-    "a set": {1, 2},
-    "a frozenset": frozenset({"a"}),
-    "a function": sample_function,
-    "an object": SampleObject(),
-    "a date": datetime.date(2024, 1, 31),
-    "a time with its date": datetime.datetime(2024, 1, 31, 12, 30, tzinfo=datetime.UTC),
-    "an enum": SampleEnum.MEMBER,
-    "an enum that is text": SampleTextEnum.MEMBER,
-    "an enum that is an integer": SampleIntEnum.MEMBER,
-    "a decimal": decimal.Decimal("1.5"),
-    "a complex number": complex(1, 2),
-    "a path": PurePosixPath("/home/dev"),
-    "a key that is an integer": {1: "a"},
-    "a key that is null": {None: "a"},
-    "a key that is a bool": {True: "a"},
-    "a key that is a tuple": {(1, 2): "a"},
-}
+from conformance.contract import SessionHeader
+from conformance.model.samples import make_cycle, make_dict_cycle, make_long_cycle, sample_generator
 
 
-def _nested(levels: int, *, objects: bool) -> Any:
-    """The text ``deep`` inside that many lists, or lists and objects in turn."""
-    value: Any = "deep"
-    for level in range(levels):
-        value = {"a": value} if objects and level % 2 else [value]
-    return value
+def _write(s: Script, a: int, values: Iterable[Any]) -> list[tuple[str, int]]:
+    """Each value goes into a log of its own between two plain events, and comes back to its own handle."""
+    written = []
+    for number, value in enumerate(values):
+        name = f"v{number}"
+        w = s.create(a, name)
+        s.append(w, [event(0), event(1, data=value), event(2)])
+        s.read(w)
+        written.append((name, w))
+    return written
 
 
-BEYOND["nesting of 300 levels"] = _nested(300, objects=False)
-
-
-def _kept(s: Script, values: Iterable[Any]) -> tuple[int, int]:
-    """Each value goes out between two plain events, and comes back to its own handle and another one."""
+def _kept(s: Script, values: Iterable[Any]) -> None:
+    """It comes back to another handle of the instance too."""
     a = s.instance()
-    w = s.create(a)
-    seq = 0
-    for value in values:
-        s.append(w, [event(seq), event(seq + 1, data=value), event(seq + 2)])
-        s.read(w, seq)
-        seq += 3
-    s.read(s.open(a))
-    return a, w
+    for name, _ in _write(s, a, values):
+        s.read(s.open(a, name))
 
 
 def _stored(s: Script, values: Iterable[Any]) -> None:
-    """The same, and a fresh instance reads it all."""
-    _, w = _kept(s, values)
-    s.close(w)
+    """A fresh instance reads it, for reading and for writing."""
+    a = s.instance()
+    written = _write(s, a, values)
+    for _, w in written:
+        s.close(w)
     b = s.instance()
-    s.stat(b)
-    s.read(s.open(b))
-    s.read(s.open(b, access="write"))
+    s.list(b)
+    for name, _ in written:
+        s.stat(b, name)
+        s.read(s.open(b, name))
+        s.read(s.open(b, name, "write"))
+
+
+@scenario("JSON-01")
+def keys_come_back(s: Script) -> None:
+    """Empty keys, keys that look alike, and keys with a meaning elsewhere come back, inside data and beside it."""
+    _kept(s, KEYS)
+    w = s.create(1, "beside")
+    s.append(w, [event(0, **{"": 1, "\u2028": {"": None}, "id": "x", "a.b": [{}], "surfaceOp": {"": 0}})])
+    s.read(w)
+
+
+@scenario("JSON-01", needs=(Need.FRESH,))
+def keys_are_stored(s: Script) -> None:
+    """The same keys are read back by a fresh instance."""
+    _stored(s, KEYS)
 
 
 @scenario("JSON-01")
@@ -168,21 +91,6 @@ def characters_are_stored(s: Script) -> None:
 
 
 @scenario("JSON-01")
-def keys_come_back(s: Script) -> None:
-    """Empty keys, keys that look alike, and keys with a meaning elsewhere come back, inside data and beside it."""
-    _, w = _kept(s, KEYS)
-    seq = 3 * len(KEYS)
-    s.append(w, [event(seq, **{"": 1, "\u2028": {"": None}, "id": "x", "a.b": [{}], "surfaceOp": {"": 0}})])
-    s.read(w)
-
-
-@scenario("JSON-01", needs=(Need.FRESH,))
-def keys_are_stored(s: Script) -> None:
-    """The same keys are read back by a fresh instance."""
-    _stored(s, KEYS)
-
-
-@scenario("JSON-01")
 def numbers_come_back(s: Script) -> None:
     """Integers to ±(2**53-1) come back, and finite floats to the bit: subnormal, 1e308, 0.1+0.2."""
     _kept(s, [*INTEGERS, *FLOATS, [INTEGERS, FLOATS]])
@@ -194,53 +102,90 @@ def numbers_are_stored(s: Script) -> None:
     _stored(s, [*INTEGERS, *FLOATS, [INTEGERS, FLOATS]])
 
 
+@scenario("JSON-01")
+def truth_values_come_back(s: Script) -> None:
+    """``true`` is never 1 and ``false`` never 0, and 1 is never 1.0 where numbers are exact; null stays null."""
+    _kept(s, TRUTHS)
+
+
 @scenario("JSON-01", needs=(Need.FRESH,))
-def true_is_no_one(s: Script) -> None:
-    """``true`` and ``false`` are never 1 and 0, nor 1 and 1.0 each other where numbers are exact; null stays null."""
-    _stored(s, [True, False, [True, 1, False, 0, None], {"a": True, "b": 1, "c": None}, None, [], {}, *WHOLE, WHOLE])
+def truth_values_are_stored(s: Script) -> None:
+    """The same truth values and numbers are read back by a fresh instance."""
+    _stored(s, TRUTHS)
+
+
+@scenario("JSON-01")
+def a_hundred_levels_come_back(s: Script) -> None:
+    """Lists and objects nested a hundred levels deep come back."""
+    _kept(s, DEEP)
 
 
 @scenario("JSON-01", needs=(Need.FRESH,))
 def a_hundred_levels_are_stored(s: Script) -> None:
-    """Lists and objects nested a hundred levels deep come back."""
-    _stored(s, [_nested(100, objects=False), _nested(100, objects=True), {"a": [_nested(90, objects=True)] * 3}])
+    """The same nested values are read back by a fresh instance."""
+    _stored(s, DEEP)
+
+
+@scenario("JSON-01")
+def long_texts_come_back(s: Script) -> None:
+    """Text around 64 KiB comes back, also where each character ends a line or needs an escape; of 1 MiB too."""
+    _kept(s, LONG)
 
 
 @scenario("JSON-01", needs=(Need.FRESH,))
-def long_text_is_stored(s: Script) -> None:
-    """Text around 64 KiB and 1 MiB comes back, also where each character is a line separator or needs an escape."""
-    units = ("x", "\u2028", "\n", "\x00", '"', "\U0001f600")
-    _stored(s, [*(unit * 65_537 for unit in units), "ab\n" * 350_000])
+def long_texts_are_stored(s: Script) -> None:
+    """The same text is read back by a fresh instance."""
+    _stored(s, LONG)
+
+
+@scenario("JSON-01")
+def four_mebibytes_come_back(s: Script) -> None:
+    """One string of 4 MiB between two small events comes back, and the small ones too."""
+    _kept(s, [FOUR_MEBIBYTES])
 
 
 @scenario("JSON-01", needs=(Need.FRESH,))
 def four_mebibytes_are_stored(s: Script) -> None:
-    """One string of 4 MiB between two small events comes back, and the small ones too."""
-    _stored(s, ["line of text\n" * ((1 << 22) // 13 + 1)])
+    """The same string is read back by a fresh instance."""
+    _stored(s, [FOUR_MEBIBYTES])
+
+
+def _ugly_headers() -> list[SessionHeader]:
+    """The corners in the fields of headers."""
+    texts = {"cwd": "/a\u2028b/e\u0301", "parent_session": "p\x00q"}
+    values = [*CHARACTERS.values(), *KEYS, [INTEGERS, FLOATS, True, 1, 1.0], nested(90, objects=True)]
+    return [
+        header("text", **texts, extra={"": 0, "\u2028": {"": "\ufeff"}}),
+        *(
+            header(f"v{number}", origin=value, agent_preset=[value], extra={"x": value})
+            for number, value in enumerate(values)
+        ),
+    ]
+
+
+@scenario("JSON-01")
+def header_values_are_shown(s: Script) -> None:
+    """The same corners in the fields of a header are shown by ``create``, ``stat``, ``list`` and ``open``."""
+    a = s.instance()
+    for given in _ugly_headers():
+        s.create(a, header=given)
+        s.stat(a, given.id)
+        s.open(a, given.id)
+    s.list(a)
 
 
 @scenario("JSON-01", needs=(Need.FRESH,))
 def header_values_are_stored(s: Script) -> None:
-    """The same corners in the fields of a header are shown again by ``create``, ``stat``, ``list`` and ``open``."""
+    """A fresh instance shows them too."""
     a = s.instance()
-    ugly = {
-        **CHARACTERS,
-        "keys": [*KEYS],
-        "numbers": [INTEGERS, FLOATS, True, 1, 1.0],
-        "deep": _nested(90, objects=True),
-    }
-    given = [
-        header("text", cwd="/a\u2028b/\U0001f600", parent_session="p\x00q", extra={"": 0, "\u2028": {"": "\ufeff"}}),
-        header("values", origin=ugly, agent_preset=[ugly], extra={"ugly": ugly}),
-    ]
+    given = _ugly_headers()
     for each in given:
-        w = s.create(a, header=each)
-        s.append(w, [event(0)])
-        s.stat(a, each.id)
-        s.close(w)
+        s.flush(s.create(a, header=each))
+    s.close_all(a)
     b = s.instance()
     s.list(b)
     for each in given:
+        s.stat(b, each.id)
         s.open(b, each.id)
 
 

@@ -26,7 +26,7 @@ _VARIANTS = str(Path(__file__).resolve().parents[1] / "variants")
 sys.path.append(_VARIANTS)
 try:
     from buffered_files import BufferedFiles, BufferedHandle, buffered_files
-    from line_files import lines_of, load, path_of
+    from line_files import Stored, lines_of, load, path_of
     from plain_files import Draft, EagerFiles, PlainFiles, PlainHandle, eager_files, plain_files
     from sqlite_rows import RowsHandle, RowsStore, sqlite_rows
 finally:
@@ -53,6 +53,7 @@ __all__ = [
     "RowsHandle",
     "RowsStore",
     "Session",
+    "Stored",
     "WriteHandle",
     "lines_of",
     "load",

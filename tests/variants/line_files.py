@@ -53,8 +53,11 @@ def lines_of(values: list[Any]) -> bytes:
     return b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
 
 
-def load(path: Path) -> Stored | None:
+def load(path: Path, *, checked: bool = True) -> Stored | None:
     """Read a session's file; None where there is none.
+
+    Args:
+        checked: the file must hold the session whose place it is.
 
     Raises:
         SessionPersistenceCorruptionError, SessionFormatUnsupportedError: it cannot be trusted or read.
@@ -76,7 +79,7 @@ def load(path: Path) -> Stored | None:
         raise SessionPersistenceCorruptionError(
             f"session {session_id!r}: {path} is damaged: {cause}", session_id=session_id, location=str(path)
         ) from cause
-    if header.id != session_id:
+    if checked and header.id != session_id:
         raise SessionPersistenceCorruptionError(
             f"{path} holds session {header.id!r}", session_id=session_id, location=str(path)
         )

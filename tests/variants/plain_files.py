@@ -69,7 +69,7 @@ class PlainHandle:
         self.id = known.header.id
         self.header = copy_header(known.header)
         self.inherited_event_count = known.inherited
-        self.path = path_of(service.root, self.id)
+        self.path = service.place(self.id)
         self.closed = False
         self.shown = 0
         # Where this handle left the file: the next seq, the end of its complete lines, and its whole size.
@@ -93,7 +93,7 @@ class PlainHandle:
         """All events of the file; none before there is one."""
         if self.draft is not None and not self.draft.stored:
             return []
-        stored = load(self.path)
+        stored = self.service.stored(self.id)
         if stored is None:
             raise SessionPersistenceNotFoundError(f"session {self.id!r}: {self.path} is gone", session_id=self.id)
         return stored.events
@@ -197,11 +197,23 @@ class PlainFiles:
         self.writers: dict[str, PlainHandle] = {}
         self.closed = False
 
+    def place(self, session_id: str) -> Path:
+        """The file of a session."""
+        return path_of(self.root, session_id)
+
+    def stored(self, session_id: str) -> Stored | None:
+        """What that file says now, or None where there is none."""
+        return load(self.place(session_id))
+
+    def stored_ids(self) -> list[str]:
+        """The sessions that have a file."""
+        return [id_of(path) for path in self.root.glob(f"*{SUFFIX}")]
+
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
         """Begin a session and own it; nothing is written before its first append or flush."""
         self.check_open()
         own, count = materialize_create_header(header, inherited_event_count)
-        path = path_of(self.root, own.id)
+        path = self.place(own.id)
         if len(path.name) > LONGEST_NAME:
             raise ValueError(f"id={own.id!r:.80}: too long for a file name")
         if own.id in self.drafts or path.exists():
@@ -216,7 +228,7 @@ class PlainFiles:
         if access not in ("read", "write"):
             raise ValueError(f"access={access!r:.80}; expected 'read' or 'write'")
         draft = self.drafts.get(session_id)
-        stored = load(path_of(self.root, session_id)) if draft is None else None
+        stored = self.stored(session_id) if draft is None else None
         if draft is None and stored is None:
             raise SessionPersistenceNotFoundError(f"there is no session {session_id!r}", session_id=session_id)
         if access == "write" and session_id in self.writers:
@@ -236,7 +248,7 @@ class PlainFiles:
         draft = self.drafts.get(session_id)
         if draft is not None:
             return SessionSnapshot(copy_header(draft.header), hashlib.sha256(draft.line).hexdigest(), 0)
-        stored = load(path_of(self.root, session_id))
+        stored = self.stored(session_id)
         if stored is None:
             return None
         return SessionSnapshot(stored.header, stored.digest, len(stored.events), stored.size)
@@ -245,7 +257,7 @@ class PlainFiles:
         """Every session that this instance sees; a damaged file hides no other."""
         self.check_open()
         found = []
-        for session_id in dict.fromkeys([*self.drafts, *map(id_of, self.root.glob(f"*{SUFFIX}"))]):
+        for session_id in dict.fromkeys([*self.drafts, *self.stored_ids()]):
             try:
                 snapshot = self.snapshot(session_id)
             except SessionPersistenceError as problem:
