@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import strategies
-from conformance.clauses import BUILT, Violation
+from conformance.clauses import BUILT, CLAUSES, Need, Violation
 from conformance.contract import SessionHeader
 from conformance.drivers.errors import KitError, SetupError
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
@@ -352,7 +352,8 @@ def hunt(job: Job) -> None:
 
 SEQUENTIAL = MachineSpec(
     name="sequential",
-    clauses=tuple(sorted(BUILT)),
+    # What calls cost shows in a small world and a large one that are alike in all else; no random history makes them.
+    clauses=tuple(sorted(each for each in BUILT if Need.IO_COUNT not in CLAUSES[each].needs)),
     needs=frozenset(),
     title="long random histories of calls that do not overlap keep the contract",
     hunt=hunt,

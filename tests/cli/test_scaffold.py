@@ -29,7 +29,7 @@ def test_a_newcomer_gets_a_backend_a_registration_and_ci(command: Command, here:
 def test_the_skeleton_starts_keeps_some_clauses_and_breaks_others(command: Command, here: Path) -> None:
     """The first run is a run: red lines to mend beside green ones, and no error of ours."""
     command("init")
-    chosen = ("--clause", "SVC,OWN,SEQ,READ", "--max-examples", "5", "--seed", "1")
+    chosen = ("--clause", "SEQ-02,OWN-01,SVC-04,READ-01", "--max-examples", "5", "--seed", "1")
     found = command("run", "--profile", "smoke", *chosen, "--report", "out")
     assert found.exit_code == 1, found.output
     summary = summarise(read_lines(here / "out" / "results.jsonl"))

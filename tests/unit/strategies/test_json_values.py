@@ -152,7 +152,7 @@ def test_scalars_are_common_ground(integer: int, number: float, text: str, key: 
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 150), st.data())
+@given(st.integers(0, 100), st.data())
 def test_deep_values_are_as_deep_as_asked(depth: int, data: st.DataObject) -> None:
     """Exactly so many levels, whatever the style."""
     value = data.draw(strategies.deep_values(depth))

@@ -130,8 +130,11 @@ def duplicates(root: Path) -> None:
 def closed_by_range(root: Path) -> None:
     """A number that `closerange` freed belongs to somebody else."""
     fd = fcntl.fcntl(opened(root / "f", os.O_WRONLY), fcntl.F_DUPFD, 200)
+    # Opened before the number is free, or it might get that number itself.
+    null = os.open(os.devnull, os.O_WRONLY)
     os.closerange(fd, fd + 1)
-    other = fcntl.fcntl(os.open(os.devnull, os.O_WRONLY), fcntl.F_DUPFD, fd)
+    other = fcntl.fcntl(null, fcntl.F_DUPFD, fd)
+    os.close(null)
     assert other == fd
     os.write(other, b"not under the root")
     os.close(other)
