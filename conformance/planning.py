@@ -16,6 +16,7 @@ from conformance import __version__
 from conformance.checks import SCENARIOS, Scenario
 from conformance.clauses import (
     Clause,
+    Need,
     Route,
     Ruling,
     in_process_route,
@@ -24,6 +25,7 @@ from conformance.clauses import (
     select,
 )
 from conformance.contract import Backend
+from conformance.drivers.calibration import counting_gap
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.registry import load_backend, partner_for
@@ -157,7 +159,7 @@ class Plan:
 
 
 def make_plan(settings: Settings) -> Plan:
-    """Load the backend, open it once for a try, and decide what will run.
+    """Load the backend, open it once for a try, look what can be counted of it, and decide what will run.
 
     Raises:
         UsageError: an unknown backend, profile or durability. SetupError: the backend could not start.
@@ -169,14 +171,24 @@ def make_plan(settings: Settings) -> Plan:
     backend = load_backend(settings.backend, settings.base)
     _try_to_open(backend)
     route = in_process_route()
-    rulings = {
-        each.id: ruling(each, backend, route, durability=settings.durability)  # type: ignore[arg-type]
-        for each in selected
-    }
+    rulings = _rulings(selected, backend, route, settings)
+    if any(rulings[each.id].applies and Need.IO_COUNT in each.needs for each in selected):
+        gap = counting_gap(backend)
+        if gap:
+            route = in_process_route(cannot={Need.IO_COUNT: gap})
+            rulings = _rulings(selected, backend, route, settings)
     wanted = frozenset(rulings)
     checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES]
     items = tuple(_item(check, backend, route, rulings) for check in checks if wanted.intersection(check.clauses))
     return Plan(settings, backend, partner_for(backend), route, selected, rulings, items)
+
+
+def _rulings(clauses: tuple[Clause, ...], backend: Backend, route: Route, settings: Settings) -> dict[str, Ruling]:
+    """What the table says of each clause."""
+    return {
+        each.id: ruling(each, backend, route, durability=settings.durability)  # type: ignore[arg-type]
+        for each in clauses
+    }
 
 
 def _item(check: Scenario | MachineSpec, backend: Backend, route: Route, rulings: Mapping[str, Ruling]) -> Item:

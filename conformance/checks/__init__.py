@@ -9,6 +9,7 @@ from __future__ import annotations
 from conformance.checks import (
     appending,
     closing,
+    cost,
     headers,
     identity,
     materialisation,
@@ -30,6 +31,7 @@ _MODULES = (
     revision,
     materialisation,
     closing,
+    cost,
     values,
     identity,
     vocabulary,

@@ -19,6 +19,7 @@ from conformance.model.operations import (
     CloseInstance,
     Create,
     Discard,
+    Fill,
     Flush,
     FlushInstance,
     Inspect,
@@ -26,7 +27,10 @@ from conformance.model.operations import (
     ListSessions,
     OpenInstance,
     OpenSession,
+    Populate,
     Read,
+    ReadCounters,
+    StartCounting,
     Stat,
 )
 
@@ -65,6 +69,7 @@ class Script:
         self._execution = execution
         self._instances = 0
         self._handles = 0
+        self._crowd = 0
 
     def instance(self) -> int:
         """A fresh instance over the same storage."""
@@ -130,3 +135,21 @@ class Script:
     def discard(self, handle: int) -> Outcome:
         """Forget the handle without closing it, and collect it."""
         return self._execution.do(Discard(handle))
+
+    def fill(self, handle: int, first: int, count: int, *, size: int = 1, width: int = 40) -> Outcome:
+        """``count`` appends of ``size`` events each, from seq ``first``; ``width`` characters in each event."""
+        return self._execution.do(Fill(handle, first, count, size, width))
+
+    def populate(self, instance: int, count: int) -> None:
+        """So many more sessions of one event each, all closed."""
+        self._execution.do(Populate(instance, self._handles + 1, self._crowd, count))
+        self._handles += count
+        self._crowd += count
+
+    def start_counting(self) -> None:
+        """From here on what the backend uses is counted; to be called before the first instance is opened."""
+        self._execution.do(StartCounting())
+
+    def read_counters(self) -> None:
+        """The calls since the counters were read last are one window, to be compared with others."""
+        self._execution.do(ReadCounters())

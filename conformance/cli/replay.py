@@ -52,7 +52,7 @@ def command(ctx: click.Context, case: Path, backend: str | None, program: bool) 
         observed=violation.observed,
         note=violation.note,
         program=saved.program,
-        history=tuple(event_to_json(event) for event in result.history),
+        history=tuple(event_to_json(event) for event in result.told_history()),
         call=violation.call,
         reference_answer=result.reference_answer,
         fingerprint=saved.fingerprint,

@@ -124,6 +124,24 @@ class ProgramResult:
     violation: Violation | None
     reference_answer: str
 
+    def told_history(self) -> tuple[Event, ...]:
+        """The history as reports hold it: of what a macro did, the program says enough while nothing went wrong.
+
+        Of a macro that met an error, or broke a clause, its last call is kept.
+        """
+        macros = {call for call, each in enumerate(self.program.operations) if isinstance(each, Macro)}
+        latest = {event.call: place for place, event in enumerate(self.history)}
+        blamed = None if self.violation is None else self.violation.call
+
+        def is_told(place: int, event: Event) -> bool:
+            if event.call not in macros:
+                return True
+            end = self.history[latest[event.call]]
+            failed = isinstance(end, Completion) and not isinstance(end.outcome, Returned)
+            return place >= latest[event.call] - 1 and (failed or event.call == blamed)
+
+        return tuple(event for place, event in enumerate(self.history) if is_told(place, event))
+
 
 def run_program(
     backend: Backend,

@@ -200,10 +200,10 @@ def start_counting(judge: Judge, call: Call, op: StartCounting, outcome: Outcome
 def read_counters(judge: Judge, call: Call, op: ReadCounters, outcome: Outcome) -> None:
     """SEQ-10, SVC-10 and READ-05."""
     book = judge.costs
-    window, book.window = book.window, Window()
+    window = book.window
     if window is None or not isinstance(outcome, Returned) or not isinstance(outcome.value, Usage):
         return
-    usage = outcome.value
+    usage, book.window = outcome.value, Window()
     book.total(usage)
     if window.mixed or not window.calls:
         return
@@ -258,7 +258,9 @@ _SIZES = {"length": "the length of the log", "sessions": "the number of sessions
 
 
 def _place(window: Window, size: str) -> str:
-    return f"at length {window.length:,}" if size == "length" else f"with {window.sessions:,} sessions"
+    if size == "length":
+        return f"at length {window.length:,}"
+    return "with 1 session" if window.sessions == 1 else f"with {window.sessions:,} sessions"
 
 
 @dataclass(frozen=True, slots=True)

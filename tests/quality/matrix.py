@@ -15,7 +15,7 @@ from pathlib import Path
 
 from conformance.checks import Scenario
 from conformance.checks.script import Script
-from conformance.clauses import Violation
+from conformance.clauses import Need, Violation
 from conformance.contract import Backend
 from conformance.drivers.execution import Execution, ProgramResult, run_program
 from conformance.drivers.loading import load_file
@@ -124,9 +124,20 @@ def is_scenario(item: Item) -> bool:
     return isinstance(item.check, Scenario)
 
 
-def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True) -> Iterator[Found]:
-    """Every failure and kit error of the plan's items, in order; whoever stops reading stops the run."""
+def counts(item: Item) -> bool:
+    """Whether the item counts what calls cost. Answers do not depend on it, and many a right backend is dear."""
+    return Need.IO_COUNT in item.check.needs
+
+
+def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True, costs: bool = True) -> Iterator[Found]:
+    """Every failure and kit error of the plan's items, in order; whoever stops reading stops the run.
+
+    Args:
+        costs: those of the items that count costs too.
+    """
     for item in plan.items:
+        if counts(item) and not costs:
+            continue
         if scenarios if is_scenario(item) else machines:
             yield from (event for event in run_item(plan, item, share=SHARE) if isinstance(event, Found))
 
@@ -134,7 +145,8 @@ def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True) -> It
 def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iterator[str]:
     """What the scenarios of the plan blame a backend for besides the clauses allowed, once made short; no partner.
 
-    A failure that is blamed on an allowed clause as it stands is not made shorter: that takes most of the time.
+    A failure that is blamed on an allowed clause as it stands is not made shorter: that takes most of the time. What
+    the backend costs is left out.
     """
     with Workspace() as workspace, Watchdog() as watchdog:
 
@@ -146,7 +158,7 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
                 workspace.drop(root)
 
         for item in plan.items:
-            if item.skip or not isinstance(item.check, Scenario):
+            if item.skip or counts(item) or not isinstance(item.check, Scenario):
                 continue
             root = workspace.fresh_root()
             execution = Execution(backend, root, watchdog=watchdog)
@@ -183,7 +195,7 @@ class Kill:
 
     Attributes:
         item: the check that found it.
-        length: operations of its program.
+        length: operations of its program; reading counters is none.
     """
 
     name: str
@@ -210,7 +222,8 @@ def kill(name: str, state: Path) -> Kill:
         raise AssertionError(f"{name} survived the checks of {mutant.breaks}: {mutant.story}")
     if isinstance(found, KitErrorFound) or found.clause not in (mutant.breaks, *mutant.also):
         raise AssertionError(f"{name} breaks {mutant.breaks}: {mutant.story}\nfound: {told(found)}")
-    return Kill(name, found.clause, found.item, len(found.program), found)
+    calls = [step for step in found.program if step["do"] not in ("start_counting", "read_counters")]
+    return Kill(name, found.clause, found.item, len(calls), found)
 
 
 def perform(backend: str, program: Program) -> ProgramResult:

@@ -114,6 +114,10 @@ CLAUSES = (
         " log grows.",
         source="field reports R280, R281, R272",
         needs=frozenset({Need.IO_COUNT}),
+        reading="Counted while a log doubles, up to 64 events and up to 512, with the flush at the end, so that"
+        " rewriting or merging once in a while is averaged out. It grows where an append to the longer log costs"
+        " more than twice as many bytes and 8 KiB. Of a backend in memory the memory that an append takes is counted"
+        " instead, with 4 KiB on top.",
     ),
     Clause(
         id="SEQ-11",

@@ -55,6 +55,10 @@ _READ = (
         " to it.",
         source="field reports R273, R274, R275",
         needs=frozenset({Need.IO_COUNT}),
+        reading="Counted is the most memory that Python objects take at once during the read, as `tracemalloc` sees it,"
+        " which is not what a C library allocates by itself. Four events of a log of 4 MB may take twice what four of a"
+        " log of 256 KB take, and 2 MiB for buffers of a fixed size (of a backend in memory 4 KiB). Bytes read do not"
+        " count: a pass over the file in bounded memory is allowed.",
     ),
     Clause(
         id="READ-06",

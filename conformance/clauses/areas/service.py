@@ -115,6 +115,12 @@ CLAUSES = (
         " number of sessions does not influence what `stat` of one id, `open` or `append` cost.",
         source=f"{_PROVIDES}; R277, R282, R275",
         needs=frozenset({Need.IO_COUNT}),
+        reading="Cost is counted, never timed: bytes read and written, and accesses to files (each read, write, open,"
+        " sync and look at metadata, each directory entry listed). A call grows where it costs more than twice what it"
+        " cost when the log was at least 8 times shorter, or the sessions 8 times fewer, and 8 KiB or 16 accesses on"
+        " top. What an instance does once, such as loading an index at its first call, is left out. Of a backend in"
+        " memory the memory that a call takes is counted instead, with 4 KiB on top; a search that takes neither is"
+        " not seen. Opening for writing may look at the whole log.",
     ),
     Clause(
         id="SVC-11",

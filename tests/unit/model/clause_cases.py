@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.contract import Capabilities
 from conformance.model.history import HandleView, Returned
+from tests.unit.model.cost_histories import appends, opens, reads, stats, used
 from tests.unit.model.histories import (
     CLOSED,
     CONTIGUITY,
@@ -284,6 +285,15 @@ LIFETIME = (
     case("FLUSH-04", *WRITTEN, opened(2), sweep(), read(2, TWICE), wrong=read(2, TWICE).raises(CLOSED)),
 )  # fmt: skip
 
+COST = (
+    case("SEQ-10", *appends(used(200)), used(1_600), wrong=used(160_000)),
+    case("SEQ-10", *appends(used(0, allocated=900)), used(0, allocated=8_000), wrong=used(0, allocated=160_000),
+         capabilities=MEMORY),
+    case("SVC-10", *stats(used(1_000)), used(2_000), wrong=used(50_000)),
+    case("SVC-10", *opens(used(100, 6)), used(100, 12), wrong=used(100, 200)),
+    case("READ-05", *reads(used(900, peak=4_000)), used(9_000, peak=5_000), wrong=used(9_000, peak=9_000_000)),
+)  # fmt: skip
+
 VALUES = tuple(Case(*each) for each in ROWS)
 
-CASES = VALUES + SERVICE + OWNERSHIP + APPENDING + READING + LIFETIME
+CASES = VALUES + SERVICE + OWNERSHIP + APPENDING + READING + LIFETIME + COST
