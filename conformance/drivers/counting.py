@@ -30,12 +30,16 @@ _FIELDS = re.compile(rb"rchar: (\d+)\nwchar: (\d+)\nsyscr: (\d+)\nsyscw: (\d+)\n
 
 
 class ProcessCounter:
-    """The operating system's count of this process; ``read`` gives None where there is none."""
+    """The operating system's count of this process; ``read`` gives None where there is none.
 
-    def __init__(self, path: Path = PROCESS_COUNTS) -> None:
+    Args:
+        path: by default ``PROCESS_COUNTS``.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
         self._fd: int | None = None
         with contextlib.suppress(OSError):
-            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = os.open(path or PROCESS_COUNTS, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> bytes | None:
         """The count as text, to be understood later: reading it must cost next to nothing."""
@@ -80,10 +84,10 @@ class Counters:
             memory is traced in reads alone, for tracing makes every call slower.
     """
 
-    def __init__(self, root: Path, *, in_memory: bool, process: ProcessCounter | None = None) -> None:
+    def __init__(self, root: Path, *, in_memory: bool) -> None:
         self._in_memory = in_memory
         self._recorder = Recorder(root, record=False)
-        self._process = process if process is not None else ProcessCounter()
+        self._process = ProcessCounter()
         self._seen = IoCount()
         self._sums = _Sums()
 

@@ -1,0 +1,134 @@
+"""Whether what a backend uses can be counted is found out by trying, and told with its reason."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import planning
+from conformance.clauses import Need, Standing
+from conformance.contract import Backend, Capabilities
+from conformance.drivers import counting
+from conformance.drivers.calibration import counting_gap, gap_in, usage_of_a_store
+from conformance.drivers.counting import PROCESS_COUNTS
+from conformance.drivers.registry import hold_backend, load_backend
+from conformance.model.usage import InputOutput, Usage
+from conformance.planning import Settings, make_plan
+from reference_backend.memory import MemoryPersistence
+
+ROOT = Path(__file__).resolve().parents[3]
+SQLITE = "tests/variants/sqlite_rows.py:sqlite_rows"
+COSTS = ("SEQ-10", "SVC-10", "READ-05")
+
+
+@pytest.mark.parametrize("spec", ["jsonl", "jsonl-raw", "memory", "tests/variants/plain_files.py:plain_files"])
+def test_ordinary_backends_can_be_counted(spec: str) -> None:
+    """Plain Python input and output is seen, and a backend in memory needs none."""
+    assert counting_gap(load_backend(spec, ROOT)) == ""
+
+
+@pytest.mark.skipif(not PROCESS_COUNTS.exists(), reason=f"this system has no {PROCESS_COUNTS}")
+def test_c_extension_is_counted_by_the_operating_system() -> None:
+    """SQLite's input and output is not seen by the recorder, and is counted all the same."""
+    backend = load_backend(SQLITE, ROOT)
+    assert counting_gap(backend) == ""
+    assert usage_of_a_store(backend).recorded.moved == 0
+
+
+def test_c_extension_cannot_be_counted_without_the_operating_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody counts the process, a backend in C cannot be measured, and the reason names what is missing."""
+    monkeypatch.setattr(counting, "PROCESS_COUNTS", tmp_path / "nothing")
+    assert counting_gap(load_backend(SQLITE, ROOT)).endswith(f"and this system has no {PROCESS_COUNTS}")
+
+
+def over_memory(service: type[MemoryPersistence]) -> Backend:
+    """A backend that keeps its sessions in memory and claims files."""
+    return Backend(name="over-memory", open=service, capabilities=Capabilities(durability="none"))
+
+
+class Unseen(MemoryPersistence):
+    """Does no input and output at all, as a backend does whose storage is behind a socket."""
+
+    __slots__ = ()
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+
+
+class Mapping(MemoryPersistence):
+    """Writes through a memory mapping."""
+
+    __slots__ = ("_map",)
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        root.mkdir()
+        (root / "map").write_bytes(bytes(4096))
+        with open(root / "map", "r+b") as file:
+            self._map = mmap.mmap(file.fileno(), 4096)
+
+
+class Failing(MemoryPersistence):
+    """Stores nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+
+    async def create(self, *args: Any) -> Any:
+        """Refuse."""
+        raise OSError("no space")
+
+
+@pytest.mark.parametrize(
+    ("service", "reason"),
+    [
+        (Unseen, "storing a session did none that the in-process recorder sees"),
+        (Failing, "storing a session did none"),
+        (Mapping, "was mapped into memory for writing: such writes are not seen"),
+    ],
+)
+def test_what_cannot_be_counted_says_why(service: type[MemoryPersistence], reason: str) -> None:
+    """Nothing seen by anybody, and writes past every counter, are reasons."""
+    assert reason in counting_gap(over_memory(service))
+
+
+def test_small_noise_of_the_process_is_no_count() -> None:
+    """A little that the process did besides does not stand for the backend's own input and output."""
+    assert gap_in(Usage(InputOutput(), InputOutput(100, 100, 4))) != ""
+    assert gap_in(Usage(InputOutput(), InputOutput(100_000, 0, 4))) == ""
+    assert gap_in(Usage(InputOutput(5_000, 0, 1), None)) == ""
+
+
+def test_plan_puts_the_reason_into_the_table(tmp_path: Path) -> None:
+    """A backend that cannot be counted gets *not measured* with the reason, and its items are skipped for it."""
+    spec = hold_backend(over_memory(Unseen))
+    plan = make_plan(Settings(backend=spec, clauses=(*COSTS, "SEQ-01"), state=tmp_path))
+    reason = plan.route.cannot[Need.IO_COUNT]
+    for name in COSTS:
+        assert (plan.rulings[name].standing, plan.rulings[name].reason) == (Standing.NOT_MEASURED, reason)
+    assert plan.rulings["SEQ-01"].applies
+    counted = [item for item in plan.items if Need.IO_COUNT in item.check.needs]
+    assert counted
+    assert {item.skip for item in counted} == {reason}
+
+
+def test_plan_tries_only_where_costs_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a clause that counts nothing is tried."""
+    asked: list[Backend] = []
+
+    def gap(backend: Backend) -> str:
+        asked.append(backend)
+        return ""
+
+    monkeypatch.setattr(planning, "counting_gap", gap)
+    make_plan(Settings(backend="jsonl", clauses=("SEQ-01", "FRESH"), state=tmp_path))
+    assert asked == []
+    make_plan(Settings(backend="jsonl", clauses=("SEQ",), state=tmp_path))
+    assert len(asked) == 1
