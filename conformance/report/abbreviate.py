@@ -215,9 +215,10 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
         case Discard():
             return f"del {handle}  (never closed)"
         case Fill(first=first, count=count, size=size, width=width):
-            return f"{handle}: {count:,} appends of {size:,} events of {width:,} characters, from seq {first:,}"
+            batches, events = _counted(count, "append"), _counted(size, "event")
+            return f"{handle}: {batches} of {events} of {width:,} characters, from seq {first:,}"
         case Populate(count=count):
-            return f"{instance}: {count:,} more sessions, of one event each"
+            return f"{instance}: {_counted(count, 'more session')}, of one event each"
         case StartCounting():
             return "start counting"
         case ReadCounters():
@@ -225,6 +226,10 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
         case Inspect():
             return "look at the files in and around the root"
     return f"{operation.kind} {short(operation)}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def outcome_text(operation: Operation, outcome: Outcome | None) -> str:

@@ -53,6 +53,7 @@ PROGRAM = Program(
     [
         (PROGRAM.operations[0], "start counting"),
         (PROGRAM.operations[3], "w1: 4 appends of 2 events of 9 characters, from seq 0"),
+        (Fill(1, 3, 1), "w1: 1 append of 1 event of 40 characters, from seq 3"),
         (PROGRAM.operations[4], "read the counters"),
         (PROGRAM.operations[6], "instance1: 2 more sessions, of one event each"),
     ],
