@@ -56,11 +56,11 @@ def _stored(s: Script, values: Iterable[Any]) -> None:
     for _, w in written:
         s.close(w)
     b = s.instance()
-    s.list(b)
     for name, _ in written:
-        s.stat(b, name)
         s.read(s.open(b, name))
         s.read(s.open(b, name, "write"))
+        s.stat(b, name)
+    s.list(b)
 
 
 @scenario("JSON-01")
@@ -183,10 +183,10 @@ def header_values_are_stored(s: Script) -> None:
         s.flush(s.create(a, header=each))
     s.close_all(a)
     b = s.instance()
-    s.list(b)
     for each in given:
         s.stat(b, each.id)
         s.open(b, each.id)
+    s.list(b)
 
 
 @scenario("JSON-02", needs=(Need.PYTHON_VALUES,))
@@ -268,8 +268,8 @@ def _tried(s: Script, values: Iterable[Any], *, fresh: bool) -> None:
             s.close(w)
         b = s.instance()
         for name, _ in handles:
-            s.stat(b, name)
             s.read(s.open(b, name))
+            s.stat(b, name)
 
 
 @scenario("JSON-03")

@@ -70,11 +70,11 @@ def other_instances_are_not_served_an_unknown_type_either(s: Script) -> None:
     s.append(other, [event(0)])
     s.close(other)
     b = s.instance()
-    s.list(b)
-    s.stat(b)
     s.read(s.open(b))
     s.open(b, access="write")
     s.read(s.open(b, "other"))
+    s.stat(b)
+    s.list(b)
 
 
 @scenario("FMT-03")

@@ -98,7 +98,12 @@ def stored(world: World, session_id: str, kind: str, *, files: bool) -> str:
         return "ID-01" if kin_of(world, session_id) else ""
     if kind not in _OF_PATHS or is_ordinary(session_id):
         return ""
-    return "ID-02" if files and _LEADS_AWAY.search(session_id) else "ID-01"
+    return led_away(session_id, kind, files=files) or "ID-01"
+
+
+def led_away(session_id: str, kind: str, *, files: bool) -> str:
+    """ID-02 where a call fails in the system at a path that the id itself names, else ""."""
+    return "ID-02" if files and kind in _OF_PATHS and _LEADS_AWAY.search(session_id) else ""
 
 
 def shown(judge: Judge, session: Session, seq: int, seen: Any) -> str:

@@ -234,7 +234,9 @@ def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Out
     elif identity_blame.kin_of(judge.world, op.session):
         judge.witness("ID-01")
     leaked = kind in TAKEN and op.session in instance.failed_claim
-    error = judge.demand_refusal(outcome, {special if leaked or not kind else "SVC-04": kinds})
+    files = judge.capabilities.storage == "files"
+    cause = identity_blame.led_away(op.session, kind, files=files) or "SVC-04"
+    error = judge.demand_refusal(outcome, {special if leaked or not kind else cause: kinds})
     if special != "SVC-04":
         judge.witness(special)
     judge.exact = judge.exact and judge.world.known_to_all(instance.number, op.session)

@@ -48,7 +48,9 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
     if session is None:
         clause = blame.absent(world, instance, op.session, "SVC-05")
         wanted = "None: no such session is visible here"
-        value = judge.demand_success(outcome, "SVC-05", wanted)
+        files = judge.capabilities.storage == "files"
+        cause = identity_blame.led_away(op.session, kind_of(outcome), files=files)
+        value = judge.demand_success(outcome, cause or "SVC-05", wanted)
         if isinstance(value, SnapshotView) and identity_blame.is_of_other(world, op.session, snapshot_id(value)):
             clause = "ID-01"
         if value is not None:

@@ -11,6 +11,7 @@ from conformance.contract import (
     SessionEvent,
     SessionPersistenceError,
     assert_contiguous,
+    assert_understood,
     check_read_range,
     materialize_append_batch,
 )
@@ -29,11 +30,12 @@ class gap_accepted(MemoryHandle):
         log = self._session.events
         if batch:
             assert_contiguous(batch, max(len(log), batch[0]["seq"]), session_id=self.id)
+            assert_understood(batch, session_id=self.id)
             log += batch
             self._session.pending = False
 
 
-@planted(MEMORY, breaks="SEQ-02", also=("SEQ-09",))
+@planted(MEMORY, breaks="SEQ-02", also=("SEQ-09", "FMT-02"))
 class refused_batch_leaves_its_first_events(MemoryHandle):
     """Events are stored one by one: those before the one that is out of order stay when the batch is refused."""
 
@@ -149,7 +151,7 @@ class refusal_is_remembered(PlainHandle):
             raise
 
 
-@planted(ROWS, breaks="SEQ-01")
+@planted(ROWS, breaks="SEQ-01", also=("FMT-03",))
 class unknown_keys_are_dropped(RowsHandle):
     """Events are stored in columns, and a key without a column is gone."""
 

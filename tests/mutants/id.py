@@ -1,0 +1,138 @@
+"""Mutants of ID: ids that meet in one place, that lead away, and files that others can read."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+from urllib.parse import quote
+
+from planting import FILES, Draft, PlainFiles, PlainHandle, Stored, load, path_of, planted
+
+
+class _Renaming(PlainFiles):
+    """Files under other names; which session a file holds is told by its header."""
+
+    def name(self, session_id: str) -> str:
+        """The name of a session's file, without its ending."""
+        raise NotImplementedError
+
+    def place(self, session_id: str) -> Path:
+        """Under that name."""
+        return self.root / f"{self.name(session_id)}.jsonl"
+
+    def stored(self, session_id: str) -> Stored | None:
+        """Whatever session lies there."""
+        return load(self.place(session_id), checked=False)
+
+    def stored_ids(self) -> list[str]:
+        """The ids in the headers."""
+        return [stored.header.id for path in self.root.rglob("*.jsonl") if (stored := load(path, checked=False))]
+
+
+@planted(FILES, breaks="ID-01", sentinel=True, report="R249")
+class every_other_character_becomes_underscore(_Renaming):
+    """File names hold letters and digits, and an underscore for anything else."""
+
+    def name(self, session_id: str) -> str:
+        """Replace."""
+        return re.sub(r"[^A-Za-z0-9]", "_", session_id)[:200]
+
+
+@planted(FILES, breaks="ID-01", report="R250")
+class case_folded(_Renaming):
+    """Names are made lower case, to be safe on every system."""
+
+    def name(self, session_id: str) -> str:
+        """Fold, then escape."""
+        return path_of(self.root, session_id.lower()).name.removesuffix(".jsonl")
+
+
+@planted(FILES, breaks="ID-01", report="R255")
+class long_id_truncated(_Renaming):
+    """A name that would be too long is cut."""
+
+    def name(self, session_id: str) -> str:
+        """Escape, then cut."""
+        return path_of(self.root, session_id).name.removesuffix(".jsonl")[:120]
+
+
+@planted(FILES, breaks="ID-01")
+class nfc_normalised(_Renaming):
+    """Names are composed first, as some systems want them."""
+
+    def name(self, session_id: str) -> str:
+        """Compose, then escape."""
+        composed = unicodedata.normalize("NFC", session_id)
+        return path_of(self.root, composed).name.removesuffix(".jsonl")
+
+
+@planted(FILES, breaks="ID-01", report="R254")
+class long_id_fails_when_it_is_written(PlainFiles):
+    """Nobody counts the length of a name before the file is made."""
+
+    def place(self, session_id: str) -> Path:
+        """Any length, of a path that has it in a directory."""
+        path = super().place(session_id)
+        return path if len(path.name) <= 255 else self.root / path.name[:200] / path.name[200:400]
+
+
+@planted(FILES, breaks="ID-01", report="R251")
+class last_writer_of_a_name_takes_the_file(_Renaming):
+    """Colons and dots become dashes, and the file is replaced where it exists."""
+
+    def name(self, session_id: str) -> str:
+        """Replace the two."""
+        return path_of(self.root, re.sub("[.:]", "-", session_id)).name.removesuffix(".jsonl")
+
+    def stored(self, session_id: str) -> Stored | None:
+        """None where the file is another session's."""
+        found = super().stored(session_id)
+        return found if found is None or found.header.id == session_id else None
+
+
+@planted(FILES, breaks="ID-02", also=("ID-01", "SVC-06"), report="R259")
+class path_traversal(_Renaming):
+    """Slashes and dots stay in the name, for they are legal in paths."""
+
+    def name(self, session_id: str) -> str:
+        """Escape the rest."""
+        escaped = path_of(self.root, session_id).name.removesuffix(".jsonl")
+        return escaped.replace("%2f", "/").replace("%2e", ".")
+
+    def place(self, session_id: str) -> Path:
+        """Join, and make the directories on the way."""
+        path = super().place(session_id)
+        if self.root.exists() and session_id in self.drafts:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+@planted(FILES, breaks="ID-03")
+class files_world_readable(PlainHandle):
+    """A new file gets the mode that most files have."""
+
+    def materialise(self, draft: Draft, data: bytes) -> None:
+        """Open it to everybody."""
+        super().materialise(draft, data)
+        self.path.chmod(0o644)
+
+
+@planted(FILES, breaks="ID-05", report="R249")
+class names_differ_by_case_only(_Renaming):
+    """Letters stay as they are in the name, whatever the file system makes of them."""
+
+    def name(self, session_id: str) -> str:
+        """Escape what is no letter or digit."""
+        return quote(session_id, safe="")
+
+
+@planted(FILES, breaks="ID-02", report="R260")
+class working_directory_is_made(PlainHandle):
+    """The session keeps a note beside the directory that its header names."""
+
+    def materialise(self, draft: Draft, data: bytes) -> None:
+        """Make it."""
+        super().materialise(draft, data)
+        if draft.header.cwd and draft.header.cwd.startswith("../"):
+            (self.service.root / draft.header.cwd).mkdir(parents=True, exist_ok=True)
