@@ -19,7 +19,7 @@ from conformance.drivers.counting import Counters
 from conformance.drivers.errors import SetupError
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import NeverEnded, host_for
-from conformance.drivers.outcomes import CallerError, Observer, scribble
+from conformance.drivers.outcomes import CallerError, Observer, fresh_header, scribble
 from conformance.drivers.premises import Premises
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value
@@ -188,10 +188,11 @@ class InProcessDriver:
 
     async def _create(self, op: Create) -> Value:
         service = self._instance(op.instance)
+        header = fresh_header(op.header)
         if op.inherited is None:
-            handle = await service.create(op.header)
+            handle = await service.create(header)
         else:
-            handle = await service.create(op.header, op.inherited)
+            handle = await service.create(header, op.inherited)
         self._handles[op.handle] = handle
         return self._observer.handle(handle)
 

@@ -6,6 +6,7 @@ Everything is copied at this moment: nothing in a history is shared with the bac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -95,6 +96,16 @@ class Observer:
             if isinstance(error, kind):
                 return kind.__name__
         return type(error).__name__
+
+
+def fresh_header(header: Any) -> Any:
+    """The header with containers of its own, so that a backend that writes into it changes nothing of the program."""
+    if not isinstance(header, SessionHeader):
+        return header
+    extra = header.extra
+    if type(extra) is MappingProxyType:
+        extra = MappingProxyType(clone(dict(extra)))
+    return replace(header, origin=clone(header.origin), agent_preset=clone(header.agent_preset), extra=clone(extra))
 
 
 def header_view(header: Any) -> Any:

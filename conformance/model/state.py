@@ -132,11 +132,13 @@ class RevisionBook:
         meaning: token -> (session, log length) it was given for, where that was exact.
         last: (token, session, length, stir) of the latest observation, or None.
         quiet: clauses that forbid a change of the token, by what was done since.
+        numbers: whether the latest snapshot came from a listing, and its event count and size.
     """
 
     meaning: dict[int, tuple[Session, int]] = field(default_factory=dict)
     last: tuple[int, Session, int, int] | None = None
     quiet: list[str] = field(default_factory=list)
+    numbers: tuple[bool, tuple[Any, Any]] | None = None
 
 
 @dataclass(slots=True, eq=False)

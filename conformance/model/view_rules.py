@@ -170,6 +170,9 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
         return
     if session.erased or session.opaque or judge.world.rival(session) is not None:
         return
+    if session.unsure and kind_of(outcome) == "SessionPersistenceNotFoundError":
+        # An eager backend may have removed its empty session at the close, and says so to readers (MAT-03, MAT-06).
+        return
     floor = call.floors[session.serial]
     if vocabulary_rules.refused_read(judge, handle, op, floor, outcome):
         return

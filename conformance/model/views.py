@@ -87,11 +87,31 @@ def check_snapshot(
             f"size_bytes={view.artifact_size}, the size of the artifact",
             f"size_bytes={view.size_bytes!r}",
         )
+    if view.size_bytes is not None and (type(view.size_bytes) is not int or view.size_bytes < 0):
+        judge.fail("REV-05", "size_bytes is None, or a number of bytes", f"size_bytes={view.size_bytes!r}")
     # A snapshot without either number witnesses too: it could have given a wrong one.
     judge.witness("REV-05")
+    _check_equal(judge, instance, session, view, listed=header_clause == "SVC-06")
     if floor == len(session.log):
         check_revision(judge, instance, session, view.revision)
     session.show(instance.number, 0)
+
+
+def _check_equal(judge: Judge, instance: Instance, session: Session, view: SnapshotView, *, listed: bool) -> None:
+    """At rest ``list`` gives of a session what ``stat`` gives (SVC-06)."""
+    book = instance.revisions.setdefault(session.id, RevisionBook())
+    now = (view.event_count, view.size_bytes)
+    seen, last = book.numbers, book.last
+    at_rest = last is not None and last[1:] == (session, len(session.log), session.stir) and not book.quiet
+    if at_rest and seen is not None and seen[0] != listed:
+        if seen[1] != now:
+            judge.fail(
+                "SVC-06",
+                "event_count={!r}, size_bytes={!r}, as the {} before".format(*seen[1], "stat" if listed else "list"),
+                "event_count={!r}, size_bytes={!r}".format(*now),
+            )
+        judge.witness("SVC-06")
+    book.numbers = (listed, now)
 
 
 def _check_count(judge: Judge, instance: Instance, session: Session, view: SnapshotView, floor: int) -> None:

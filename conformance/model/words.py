@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -99,8 +100,14 @@ def names_session(error: ErrorView, session_id: str) -> bool:
     """Whether a member of a group names the session: by attribute, in its text or in a note (FLUSH-02)."""
     return (
         error.session_id == session_id
-        or session_id in error.message
-        or repr(session_id) in error.message
-        or any(session_id in note for note in error.notes)
+        or _stands_in(session_id, error.message)
+        or any(_stands_in(session_id, note) for note in error.notes)
         or any(names_session(member, session_id) for member in error.members)
     )
+
+
+def _stands_in(session_id: str, text: str) -> bool:
+    """Whether the id stands in the text by itself: ``s1`` is not named by ``s10``."""
+    if repr(session_id) in text:
+        return True
+    return re.search(rf"(?<![\w.-]){re.escape(session_id)}(?![\w-])", text) is not None

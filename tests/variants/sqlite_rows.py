@@ -99,6 +99,10 @@ class WrongSeqError(RowsError):
         self.got = got
 
 
+LARGEST = 2**63 - 1
+"""Of SQLite's integers."""
+
+
 @dataclass(slots=True, eq=False)
 class Known:
     """A session as one instance knows it; ``stored`` turns true once, ``erased`` only of one that was never stored."""
@@ -148,7 +152,9 @@ class RowsHandle:
         if self.known.erased:
             raise NoSuchSessionError(f"session {self.id!r} was never stored", self.id)
         query = "SELECT body FROM events WHERE id = ? AND seq >= ? ORDER BY seq LIMIT ?"
-        found = self.store.db.execute(query, (key_of(self.id), start, -1 if count is None else count))
+        # SQLite has no integers past 64 bits, and no log is that long.
+        bounds = (min(start, LARGEST), -1 if count is None else min(count, LARGEST))
+        found = self.store.db.execute(query, (key_of(self.id), *bounds))
         return [json.loads(body) for (body,) in found.fetchall()] if self.known.stored else []
 
     @locked
