@@ -224,6 +224,14 @@ CAPABILITY_ROWS = (
         'materialization="eager" makes sessions visible before they are written to',
     ),
     Row(
+        Condition.SHARED_PENDING,
+        Standing.NOT_APPLICABLE,
+        lambda case: (
+            case.backend.capabilities.materialization == "eager" or case.backend.capabilities.create_scope == "storage"
+        ),
+        "no second instance can hold a pending id",
+    ),
+    Row(
         Condition.CLOSED_VOCABULARY,
         Standing.NOT_APPLICABLE,
         lambda case: case.backend.capabilities.vocabulary == "open",

@@ -28,8 +28,9 @@ BUILT: frozenset[str] = frozenset(
 
 BUILT_ONLY: Mapping[str, tuple[Condition, str]] = {
     "FLUSH-02": (
-        Condition.LAZY,
-        "an eager backend's handle fails on failing storage only, and storage faults are not built yet",
+        Condition.SHARED_PENDING,
+        "where no second instance can hold a pending id a handle fails on failing storage only,"
+        " and storage faults are not built yet",
     ),
 }
 """Built clauses whose check reaches only some of the backends they apply to: the capability it needs, and why."""

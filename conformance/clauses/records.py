@@ -35,6 +35,7 @@ class Condition(StrEnum):
     SERVICE = 'storage="service"'
     NOT_SERVICE = 'storage other than "service"'
     LAZY = 'materialization="lazy"'
+    SHARED_PENDING = 'materialization="lazy" and create_scope="instance"'
     CLOSED_VOCABULARY = 'vocabulary="closed"'
     SHARED_WITHOUT_OWNERSHIP = "shared storage without cross_process_ownership"
     FROM_PROCESS_KILL = 'durability from "process-kill" up'

@@ -25,6 +25,8 @@ class Capabilities:
         storage: ``"files"`` under the root, a ``"service"`` reached over a connection, or ``"memory"`` of this process.
         loop: ``"simulated"`` runs in virtual time; ``"real"`` for sockets and foreign threads.
         materialization: ``"eager"`` makes ``create`` itself visible to other instances.
+        create_scope: ``"storage"`` where ``create`` keeps the id from every other instance at once; ``"instance"``
+            where another one may hold it pending too, until one of them stores it.
         vocabulary: ``"open"`` stores any event type; ``"closed"`` refuses unknown ones (FMT-02).
         unknown_types: what a closed vocabulary does with them at ``append``.
         numbers: ``"exact"`` keeps 1 and 1.0 apart.
@@ -42,6 +44,7 @@ class Capabilities:
     storage: Literal["files", "service", "memory"] = "files"
     loop: Literal["simulated", "real"] = "simulated"
     materialization: Literal["lazy", "eager"] = "lazy"
+    create_scope: Literal["instance", "storage"] = "instance"
     vocabulary: Literal["closed", "open"] = "closed"
     unknown_types: Literal["refuse", "store"] = "refuse"
     numbers: Literal["exact", "double"] = "exact"

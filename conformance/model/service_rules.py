@@ -73,6 +73,8 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
         may |= TAKEN
     if not _ORDINARY_ID.fullmatch(session_id):
         may |= {"ValueError"}
+    if existing is None and elsewhere and judge.capabilities.create_scope == "storage":
+        refusals.demand("SVC-02", TAKEN)
     if refusals.must:
         return _refused_create(judge, instance, session_id, existing, refusals.must, may, outcome)
     kind = kind_of(outcome)

@@ -144,7 +144,7 @@ CLAUSES = (
         " stays as the winner wrote it.",
         source=f"{_OWNERSHIP}; R104, R201",
         needs=frozenset({Need.FRESH}),
-        requires=(Condition.LAZY,),
+        requires=(Condition.SHARED_PENDING,),
         # OWN-14 only asks that something should be noticed; here the loser must be refused.
         narrower_than=("SVC-02", "SVC-11", "OWN-13", "OWN-14"),
         reading="While another instance holds an id pending, `create` in a second instance may resolve or be refused"

@@ -89,6 +89,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     (Condition.SERVICE, "speaks of"): Example("DUR-12", backend(), backend(storage="service")),
     (Condition.NOT_SERVICE, "not asked"): Example("READ-06", backend(storage="service"), backend()),
     (Condition.LAZY, "eager"): Example("MAT-03", backend(materialization="eager"), backend()),
+    (Condition.SHARED_PENDING, "pending id"): Example("SVC-12", backend(create_scope="storage"), backend()),
     (Condition.CLOSED_VOCABULARY, "open"): Example("FMT-03", backend(vocabulary="open"), backend()),
     (Condition.SHARED_WITHOUT_OWNERSHIP, "beside the owner"): Example("OWN-14", JSONL_LIKE, backend()),
     (Condition.FROM_PROCESS_KILL, "after a crash"): Example(
@@ -143,6 +144,7 @@ CAPABILITIES = st.builds(
     storage=st.sampled_from(["files", "service", "memory"]),
     loop=st.sampled_from(["simulated", "real"]),
     materialization=st.sampled_from(["lazy", "eager"]),
+    create_scope=st.sampled_from(["instance", "storage"]),
     vocabulary=st.sampled_from(["closed", "open"]),
     unknown_types=st.sampled_from(["refuse", "store"]),
     numbers=st.sampled_from(["exact", "double"]),

@@ -83,9 +83,9 @@ def test_levels_claims_and_conditions_are_the_contracts() -> None:
         assert found.claim == (named[1] if named else seam), clause_id
         if column in wanted_conditions:
             assert wanted_conditions[column] in found.requires, clause_id
-        # Where create itself stores a session none is ever pending, and SVC-12 speaks of nothing.
-        meaningless = "unless eager" in column or clause_id == "SVC-12"
-        assert (Condition.LAZY in found.requires) == meaningless, clause_id
+        assert (Condition.LAZY in found.requires) == ("unless eager" in column), clause_id
+        # Where no second instance can hold a pending id, SVC-12 speaks of nothing.
+        assert (Condition.SHARED_PENDING in found.requires) == (clause_id == "SVC-12"), clause_id
 
 
 def test_statements_are_our_own_full_sentences() -> None:
