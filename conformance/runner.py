@@ -47,6 +47,12 @@ SCENARIO_REDUCE_SECONDS = 1.0
 """The same for a scenario, which is short already, and of which a broken backend may fail many."""
 
 
+_UNREPEATABLE = (
+    "performed again in a world of its own the program did not fail: the backend keeps something from one instance to"
+    " the next (module or class state), or depends on time, memory addresses or hash seeds"
+)
+
+
 class _Run:
     """One item being run: its scratch space, its journal, and what it found."""
 
@@ -133,28 +139,35 @@ class _Run:
             usual = SCENARIO_REDUCE_SECONDS if isinstance(self.item.check, Scenario) else REDUCE_SECONDS
             seconds = 0.0 if Need.IO_COUNT in self.item.check.needs else usual
             reduced = reduce_finding(finding, self.perform, seconds=seconds)
-            if reduced is None:
-                found.setdefault(finding.clause, self._vanished(finding))
-                continue
-            shortest, _ = reduced
+            shortest = finding if reduced is None else reduced[0]
             if shortest.clause not in found:
                 # Once more, to hear what the reference answers where the backend went wrong.
-                found[shortest.clause] = self._failure(shortest, self.perform(shortest.program, with_partner=True))
+                result = self.perform(shortest.program, with_partner=True)
+                again = result.violation is not None and result.violation.clause == shortest.clause
+                failure = self._failure(shortest, result if again else None)
+                found[shortest.clause] = failure
         return list(found.values())
 
-    def _failure(self, finding: Finding, result: ProgramResult) -> FailureFound:
+    def _failure(self, finding: Finding, result: ProgramResult | None) -> FailureFound:
+        """The failure as it is told; ``result`` is None where the program did not fail when it was performed again.
+
+        Then the backend remembers something from one world to the next, or looks at what is in no program.
+        """
         settings, violation = self.plan.settings, finding.violation
+        if result is not None and result.violation is not None:
+            violation = result.violation
+        note = violation.note if result is not None else "; ".join(filter(None, (violation.note, _UNREPEATABLE)))
         program = tuple(finding.program.to_json())
         failure = FailureFound(
             item=self.item.id,
             clause=finding.clause,
             expected=violation.expected,
             observed=violation.observed,
-            note=violation.note,
+            note=note,
             program=program,
-            history=tuple(event_to_json(event) for event in result.told_history()),
+            history=tuple(map(event_to_json, result.told_history())) if result is not None else (),
             call=violation.call,
-            reference_answer=result.reference_answer,
+            reference_answer=result.reference_answer if result is not None else "",
             fingerprint=fingerprint(finding.clause, finding.program, violation.call),
         )
         case = Case.of(failure, kit_version=__version__, backend=settings.backend, seed=settings.seed)
@@ -163,17 +176,6 @@ class _Run:
         script.write_text(render_failure_program(failure, backend_spec=settings.backend), "utf-8")
         command = f"torntail replay {shlex.quote(str(path))}"
         return replace(failure, case=str(path), script=str(script), reproduce=command)
-
-    def _vanished(self, finding: Finding) -> KitErrorFound:
-        """A program that failed once and does not fail again: the world it ran in was not the same."""
-        return KitErrorFound(
-            item=self.item.id,
-            message=(
-                f"a program broke {finding.clause} and did not break it when performed again: the backend or the kit"
-                " depends on something that is not in the program (time, memory addresses, hash seeds, leftovers)"
-            ),
-            traceback="\n".join(repr(operation) for operation in finding.program.operations),
-        )
 
 
 def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[ReportEvent]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +209,7 @@ class InProcessDriver:
 
     async def _list(self, op: ListSessions) -> Value:
         snapshots = await self._instance(op.instance).list()
-        if not isinstance(snapshots, list | tuple):
+        if not isinstance(snapshots, Sequence) or isinstance(snapshots, str | bytes):
             return self._observer.events(snapshots)
         return [
             self._observer.snapshot(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.contract import CONTRACT_ERRORS, Backend, SessionHeader
+from conformance.contract import CONTRACT_ERRORS, Backend, SessionHeader, SessionPersistenceError
 from conformance.model.history import ErrorView, HandleView, Odd, SnapshotView
 from conformance.model.values import clone, plain
 
@@ -18,8 +18,8 @@ _HEADER_FIELDS = tuple(SessionHeader.__dataclass_fields__)
 _SHOWN = 200
 
 
-class CallerError(Exception):
-    """What the caller raises inside a handle's context (CLOSE-05)."""
+class CallerError(SessionPersistenceError):
+    """What the caller raises inside a handle's context; one of the contract's own, for those are swallowed easiest."""
 
 
 class Observer:
@@ -45,8 +45,8 @@ class Observer:
             return SnapshotView(
                 header_view(value.header),
                 self._revision(instance, value.revision),
-                clone(value.event_count),
-                clone(value.size_bytes),
+                clone(getattr(value, "event_count", None)),
+                clone(getattr(value, "size_bytes", None)),
                 artifact_size,
             )
         except AttributeError as error:

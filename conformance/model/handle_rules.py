@@ -134,6 +134,7 @@ def _refused_batch(
         wanted = f"expected={refusals.expected}, got={refusals.got}"
         judge.fail(clause, f"SessionContiguityError({wanted}), the first offending place")
     clause = clause or next(iter(refusals.must))
+    judge.exact = judge.exact and "FMT-02" not in refusals.must
     session.tag("SEQ-02" if clause == "OWN-02" else clause)
     _remember_refused(handle, op, clause)
     session.stir += 1
@@ -227,7 +228,8 @@ def _accepted_batch(
     handle.after_refusal = False
     handle.disturbed = ""
     handle.rounds += 1
-    judge.exact = found is Standing.OWNER
+    # Another backend may refuse a type that this one stores.
+    judge.exact = found is Standing.OWNER and all(map(understood, op.events))
 
 
 def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:

@@ -122,7 +122,8 @@ def _check_count(judge: Judge, instance: Instance, session: Session, view: Snaps
     wanted = f"event_count={most}" if floor == most else f"event_count from {floor} to {most}"
     if type(count) is not int or not floor <= count <= most:
         note = "an earlier snapshot gave that count" if count in given else ""
-        judge.fail(blame.miscounted(judge, instance, session, count, floor), wanted, f"event_count={count!r}", note)
+        seen = f"event_count={count!r}" + ("" if type(count) is int else f" of type {type(count).__name__}")
+        judge.fail(blame.miscounted(judge, instance, session, count, floor), wanted, seen, note)
     latest = max(given, default=0)
     if latest < floor:
         judge.witness(blame.miscounted(judge, instance, session, latest, floor))

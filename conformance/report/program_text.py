@@ -262,7 +262,10 @@ class _Script:
             case Flush() | Close():
                 return [f"await {handle}.{operation.kind}()"]
             case Leave(raising=raising):
-                inside = 'raise RuntimeError("an error of the caller\'s")' if raising else "pass"
+                inside = "pass"
+                if raising:
+                    error = self.values.need("conformance", "SessionPersistenceError")
+                    inside = f'raise {error}("an error of the caller\'s")'
                 return [f"async with {handle}:", f"    {inside}"]
             case Discard():
                 self.values.modules.add("gc")
