@@ -53,11 +53,12 @@ def lines_of(values: list[Any]) -> bytes:
     return b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
 
 
-def load(path: Path, *, checked: bool = True) -> Stored | None:
+def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True) -> Stored | None:
     """Read a session's file; None where there is none.
 
     Args:
         checked: the file must hold the session whose place it is.
+        closed_vocabulary: an event of unknown type is refused.
 
     Raises:
         SessionPersistenceCorruptionError, SessionFormatUnsupportedError: it cannot be trusted or read.
@@ -83,5 +84,5 @@ def load(path: Path, *, checked: bool = True) -> Stored | None:
         raise SessionPersistenceCorruptionError(
             f"{path} holds session {header.id!r}", session_id=session_id, location=str(path)
         )
-    validate_stored_events(events, session_id=session_id, location=str(path))
+    validate_stored_events(events, closed_vocabulary=closed_vocabulary, session_id=session_id, location=str(path))
     return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())

@@ -22,6 +22,7 @@ VARIANTS = (
     "tests/variants/plain_files.py:eager_files",
     "tests/variants/buffered_files.py:buffered_files",
     "tests/variants/sqlite_rows.py:sqlite_rows",
+    "tests/variants/newer_types.py:newer_types",
 )
 OF_VALUES = ("json", "id", "fmt")
 """Areas whose scenarios depend on how a backend encodes and names things, and so are tried on every kind of it."""
