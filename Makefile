@@ -3,6 +3,7 @@
 #   make conform                 check the reference backend (BACKEND=... for any other, ARGS=... for pytest)
 #   make test                    the kit's own linters, types, import contracts and tests
 #   make lint | make format      the static half of `make test` | let ruff rewrite the sources
+#   make soak                    conforming backends stay silent over 20 seeds of 200 programs each; ends by itself
 #   make readme                  write the generated blocks of README.md again
 #   make clean                   remove what the other targets made
 
@@ -26,7 +27,7 @@ unexport PYTHONPATH PYTEST_ADDOPTS PYTEST_PLUGINS
 SCRATCH = scratch=$$(mktemp -d) || exit 2; trap 'rm -rf "$$scratch"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	export TMPDIR="$$scratch";
 
-.PHONY: conform test lint format readme clean
+.PHONY: conform test soak lint format readme clean
 .DEFAULT_GOAL := conform
 
 conform: $(READY)
@@ -34,6 +35,9 @@ conform: $(READY)
 
 test: lint
 	@$(SCRATCH) $(BIN)/pytest --hypothesis-profile=ci -n $(WORKERS) $(ARGS)
+
+soak: $(READY)
+	@$(SCRATCH) TORNTAIL_SOAK=1 $(BIN)/pytest tests/quality/test_zero_alarms.py -n $(WORKERS) $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)

@@ -1,11 +1,12 @@
 """No false alarms: conforming backends of every kind stay silent, over seeds, in runs of a fixed and counted size.
 
 Silence means something only where the same run would have cried out, so each of these is void unless the sentinel
-mutants of all areas die first, by the same function.
+mutants of all areas die first, by the same function. `make soak` runs them over more seeds and longer.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ import pytest
 from conformance.report.events import FailureFound
 from tests.quality.matrix import findings, is_scenario, kill, plan_for, sentinels, told
 
-EXAMPLES = 30
+IS_SOAK = os.environ.get("TORNTAIL_SOAK") == "1"
+
+EXAMPLES = 200 if IS_SOAK else 30
 """Programs of the machine in one run."""
 
-SEEDS = (1, 2, 3)
+SEEDS = range(1, 21 if IS_SOAK else 4)
 
 CONFORMING = (
     "jsonl",
