@@ -27,12 +27,15 @@ BARRIER_CLAUSE = {
 OWNERSHIP_ERRORS = ("SessionAlreadyOwnedError", "SessionOwnershipLostError", "SessionReadOnlyError")
 
 
-def suspect(session: Session) -> str:
-    """The clause about the latest operation that must not have changed the log, or "" where there was none."""
-    for tag in reversed(session.tags):
-        if tag in STRONG_TAGS:
-            return tag
-    return session.tags[-1] if session.tags else ""
+def suspect(session: Session, *, but: str = "") -> str:
+    """The clause about the latest operation that must not have changed the log, or "" where there was none.
+
+    Args:
+        but: a clause of which it is known that it is not the one.
+    """
+    tags = [tag for tag in session.tags if tag != but]
+    strong = [tag for tag in tags if tag in STRONG_TAGS]
+    return (strong or tags or [""])[-1]
 
 
 def absent(world: World, instance: Instance, session_id: str, base: str) -> str:

@@ -225,9 +225,12 @@ def _compare(judge: Judge, handle: Handle, op: Read, value: list[Any], wanted: C
 
 def _altered(judge: Judge, handle: Handle, seq: int, event: Any) -> str:
     clause = blame.altered(handle, seq, event)
+    session = handle.session
+    if clause == "ID-01" and not identity_blame.shown(judge, session, seq, event):
+        # It changed, and not into what one of its kin holds.
+        return blame.suspect(session, but="ID-01") or ("READ-03" if seq < handle.shown else "SEQ-04")
     if clause != "SEQ-01":
         return clause
-    session = handle.session
     return identity_blame.shown(judge, session, seq, event) or value_blame.altered(judge, session, seq, event) or clause
 
 
