@@ -155,7 +155,6 @@ def long_batch_is_captured(s: Script) -> None:
     w = s.create(a)
     s.append(w, batch(0, 40), scribble=True)
     s.read(w)
-    s.read(s.open(a))
 
 
 @scenario("SEQ-07", needs=(Need.CALLER_MEMORY,))
