@@ -53,7 +53,7 @@ class Profile:
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        "smoke": Profile(2.0, 30),
+        "smoke": Profile(1.0, 20),
         "default": Profile(30.0, 600),
         "ci": Profile(240.0, 6_000),
         "nightly": Profile(1_700.0, 1_000_000),
