@@ -7,9 +7,10 @@ own, and gives every run a fixed size and seed, so that what a run finds is the 
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -65,6 +66,9 @@ def defined_names(path: Path) -> Iterator[str]:
         yield from (name for name in names if not name.startswith("_"))
 
 
+IS_SOAK = os.environ.get("TORNTAIL_SOAK") == "1"
+
+
 @cache
 def mutants() -> dict[str, Mutant]:
     """``area.name`` -> mutant, of every file in ``tests/mutants``.
@@ -117,6 +121,25 @@ def plan_for(
             state=state,
         )
     )
+
+
+def part_of(plan: Plan, number: int, *, clauses: tuple[str, ...] = (), parts: int = 6) -> Plan:
+    """The plan with every machine, the scenarios of these clauses' areas, and one part of the other scenarios.
+
+    Which part is decided by ``number``, so that a row of plans numbered one after the other covers all of them.
+    `make soak` leaves nothing out.
+    """
+    if IS_SOAK:
+        return plan
+    areas = {clause.partition("-")[0] for clause in clauses}
+    kept = [
+        item
+        for place, item in enumerate(plan.items)
+        if not is_scenario(item)
+        or place % parts == number % parts
+        or not areas.isdisjoint(clause.partition("-")[0] for clause in item.clauses)
+    ]
+    return replace(plan, items=tuple(kept))
 
 
 def is_scenario(item: Item) -> bool:

@@ -27,7 +27,6 @@ SEEDS = (11, 12, 13)
 
 HANDFUL = (
     "close.second_close_raises",
-    "mat.draft_is_invisible",
     "own.failed_open_keeps_ownership",
     "seq.gap_accepted",
     "seq.keeps_the_callers_batch",

@@ -6,15 +6,12 @@ mutants of all areas die first, by the same function. `make soak` runs them over
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from conformance.report.events import FailureFound
-from tests.quality.matrix import findings, is_scenario, kill, plan_for, sentinels, told
-
-IS_SOAK = os.environ.get("TORNTAIL_SOAK") == "1"
+from tests.quality.matrix import IS_SOAK, findings, is_scenario, kill, plan_for, sentinels, told
 
 EXAMPLES = 200 if IS_SOAK else 30
 """Programs of the machine in one run."""
