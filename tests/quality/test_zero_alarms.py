@@ -13,7 +13,7 @@ import pytest
 from conformance.report.events import FailureFound
 from tests.quality.matrix import IS_SOAK, findings, is_scenario, kill, plan_for, sentinels, told
 
-EXAMPLES = 200 if IS_SOAK else 30
+EXAMPLES = 200 if IS_SOAK else 20
 """Programs of the machine in one run."""
 
 SEEDS = range(1, 21 if IS_SOAK else 4)
