@@ -14,6 +14,7 @@ import contextlib
 import os
 import re
 import sys
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,41 +30,77 @@ PROCESS_COUNTS = Path("/proc/self/io")
 _FIELDS = re.compile(rb"rchar: (\d+)\nwchar: (\d+)\nsyscr: (\d+)\nsyscw: (\d+)\n")
 
 
+Reading = tuple[bytes, ...]
+"""What the operating system tells of the whole process, then of each thread that is left out."""
+
+
 class ProcessCounter:
-    """The operating system's count of this process; ``read`` gives None where there is none.
+    """The operating system's count of this process, the threads that were there before apart.
+
+    Whoever runs the kit may have threads of their own, such as the one in which pytest-xdist's workers receive: what
+    those read and write while a call is under way is none of the backend's.
 
     Args:
         path: by default ``PROCESS_COUNTS``.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._fd: int | None = None
-        with contextlib.suppress(OSError):
-            self._fd = os.open(path or PROCESS_COUNTS, os.O_RDONLY | os.O_CLOEXEC)
-
-    def read(self) -> bytes | None:
-        """The count as text, to be understood later: reading it must cost next to nothing."""
-        if self._fd is None:
-            return None
+        counts = path or PROCESS_COUNTS
+        self._files: list[int] = []
+        # What cannot be told apart cannot be counted: either all of these files open, or none is read.
         try:
-            return os.pread(self._fd, 512, 0)
+            self._open(counts)
+            for thread in threading.enumerate():
+                if thread is not threading.current_thread() and thread.native_id is not None:
+                    self._open(counts.parent / "task" / str(thread.native_id) / counts.name)
+        except OSError:
+            self.close()
+
+    def _open(self, path: Path) -> None:
+        self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+
+    def read(self, *, last: bool = False) -> Reading | None:
+        """The counts as text, to be understood later: reading them must cost next to nothing.
+
+        Args:
+            last: it ends what an earlier reading began. The threads are read outermost, so that what they do between
+                one file and the next is taken off rather than put on.
+        """
+        files = self._files if last else self._files[::-1]
+        try:
+            texts = [os.pread(file, 512, 0) for file in files]
         except OSError:
             return None
+        return tuple(texts if last else texts[::-1]) or None
 
     def close(self) -> None:
-        """Let the file go."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        """Let the files go."""
+        for file in self._files:
+            os.close(file)
+        self._files.clear()
 
     @staticmethod
-    def between(before: bytes | None, after: bytes | None) -> InputOutput | None:
+    def between(before: Reading | None, after: Reading | None) -> InputOutput | None:
         """What was done between two readings, the first reading apart, which counts itself."""
-        first, second = (None if text is None else _FIELDS.match(text) for text in (before, after))
-        if before is None or first is None or second is None:
+        if before is None or after is None:
             return None
-        read, written, reads, writes = (int(second[n]) - int(first[n]) for n in range(1, 5))
-        return InputOutput(read - len(before), written, reads - 1 + writes)
+        spans = [_span(*texts) for texts in zip(before, after, strict=True)]
+        if None in spans:
+            return None
+        (read, written, accesses), *threads = (span for span in spans if span is not None)
+        # The text of the whole process was the last of the first reading, and is the one that was counted in it.
+        read, accesses = read - len(before[0]), accesses - 1
+        for others in threads:
+            read, written, accesses = read - others[0], written - others[1], accesses - others[2]
+        return InputOutput(max(0, read), max(0, written), max(0, accesses))
+
+
+def _span(before: bytes, after: bytes) -> tuple[int, int, int] | None:
+    first, second = _FIELDS.match(before), _FIELDS.match(after)
+    if first is None or second is None:
+        return None
+    read, written, reads, writes = (int(second[n]) - int(first[n]) for n in range(1, 5))
+    return read, written, reads + writes
 
 
 @dataclass(slots=True)
@@ -109,7 +146,7 @@ class Counters:
             try:
                 yield
             finally:
-                self._add(ProcessCounter.between(before, self._process.read()), modules)
+                self._add(ProcessCounter.between(before, self._process.read(last=True)), modules)
 
     def _add(self, used: InputOutput | None, modules: int) -> None:
         known = self._sums.process

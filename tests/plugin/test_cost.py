@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import conformance
 from tests.plugin.conftest import Project
@@ -39,20 +45,20 @@ def test_it_costs_no_module_of_pytest_s_own_plugins_either(project: Project) -> 
     assert with_it - without == {"conformance", "conformance.pytest_plugin"}
 
 
-def test_a_run_of_the_kit_loads_no_global_profile(project: Project) -> None:
-    """Hypothesis still has its own default profile when the kit has run, and no private part of pytest is imported."""
-    project.write(
-        "conftest.py",
-        """
-        import sys
-
-        def pytest_sessionfinish():
-            hypothesis = sys.modules.get("hypothesis")
-            print("\\nPROFILE", hypothesis and hypothesis.settings._current_profile)
-        """,
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_a_run_of_the_kit_loads_no_global_profile(project: Project, ci: str) -> None:
+    """When the kit has run, Hypothesis has the profile it chooses for itself, which is another one in CI."""
+    asks = "hypothesis.settings().max_examples, hypothesis.settings().derandomize)"
+    alone = subprocess.run(
+        [sys.executable, "-c", f"import hypothesis; print('PROFILE', {asks}"],
+        env=os.environ | {"CI": ci},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    ran = project.pytest("--backend=mine.py:conforms", "-s")
-    assert "PROFILE default" in ran.out or "PROFILE None" in ran.out
+    project.write("conftest.py", f"import hypothesis\n\ndef pytest_sessionfinish():\n    print('\\nPROFILE', {asks}\n")
+    ran = project.pytest("--backend=mine.py:conforms", "-s", CI=ci)
+    assert re.findall("PROFILE.*", ran.out) == alone.stdout.splitlines()
 
 
 def test_nothing_private_of_pytest_is_imported() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,8 @@ from reference_backend.memory import MemoryPersistence, memory
 ROOT = Path(__file__).resolve().parents[3]
 SQLITE = "tests/variants/sqlite_rows.py:sqlite_rows"
 BEGIN = (StartCounting(), OpenInstance(1), Create(1, 1, SessionHeader(id="s", created_at=0)))
+COUNTS = b"rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\n"
+
 needs_process_counts = pytest.mark.skipif(
     not PROCESS_COUNTS.exists(), reason=f"this system has no {PROCESS_COUNTS}, so only the recorder counts"
 )
@@ -177,11 +180,11 @@ def test_process_counter_leaves_itself_out() -> None:
     """Between two readings with nothing else there is nothing; one read of a file is that read."""
     counter = ProcessCounter()
     try:
-        assert ProcessCounter.between(counter.read(), counter.read()) == InputOutput()
+        assert ProcessCounter.between(counter.read(), counter.read(last=True)) == InputOutput()
         with open(__file__, "rb", buffering=0) as file:
             before = counter.read()
             size = len(os.read(file.fileno(), 100))
-            assert ProcessCounter.between(before, counter.read()) == InputOutput(size, 0, 1)
+            assert ProcessCounter.between(before, counter.read(last=True)) == InputOutput(size, 0, 1)
     finally:
         counter.close()
 
@@ -194,10 +197,51 @@ def test_without_process_counts_there_is_none(tmp_path: Path, monkeypatch: pytes
     assert found.recorded.bytes_written > 0
 
 
-@pytest.mark.parametrize("text", [None, b"", b"rchar: x\n"])
-def test_unreadable_process_counts_are_none(text: bytes | None) -> None:
+@needs_process_counts
+def test_threads_from_before_are_left_out() -> None:
+    """What a thread of whoever runs the kit reads meanwhile is not the backend's; a thread started since is."""
+
+    def reads(go: threading.Barrier) -> None:
+        go.wait()
+        Path(__file__).read_bytes()
+        go.wait()
+
+    for started_before in (True, False):
+        go = threading.Barrier(2)
+        thread = threading.Thread(target=reads, args=(go,))
+        if started_before:
+            thread.start()
+        counter = ProcessCounter()
+        before = counter.read()
+        if not started_before:
+            thread.start()
+        go.wait()
+        go.wait()
+        used = ProcessCounter.between(before, counter.read(last=True))
+        thread.join()
+        counter.close()
+        assert used is not None
+        assert (used.bytes_read == 0) is started_before
+
+
+def test_a_count_that_leaves_a_thread_in_is_none(tmp_path: Path) -> None:
+    """Where the operating system tells of the process and not of each thread, it has told nothing."""
+    (tmp_path / "io").write_bytes(COUNTS)
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        counter = ProcessCounter(tmp_path / "io")
+        assert counter.read() is None
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("text", [None, (b"",), (b"rchar: x\n",), (COUNTS, b"")])
+def test_unreadable_process_counts_are_none(text: tuple[bytes, ...] | None) -> None:
     """A count of another shape is no count."""
-    assert ProcessCounter.between(text, b"rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\n") is None
+    assert ProcessCounter.between(text, (COUNTS,) * len(text or "x")) is None
 
 
 def test_only_one_can_be_counted_at_a_time(tmp_path: Path) -> None:
