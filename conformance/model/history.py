@@ -76,8 +76,24 @@ class ErrorView:
         return f"{self.kind}{alias}: {self.message:.200}"
 
 
-Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | list[Any]
-"""What a call may return: nothing, a handle, a snapshot, events or snapshots; the counters give what was used."""
+@dataclass(frozen=True, slots=True)
+class CrashView:
+    """What a crash took.
+
+    Attributes:
+        lost_calls: the numbers of the calls of whose disk operations something was lost or torn, in order, each once.
+        lines: what became of the disk operations, one line each, for people; nothing is judged by them.
+    """
+
+    lost_calls: tuple[int, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | CrashView | list[Any]
+"""What a call may return: nothing, a handle, a snapshot, events or snapshots; the counters give what was used.
+
+A crash gives what it took.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +240,8 @@ def _value_to_json(value: Value) -> Any:
             return {"tree": value.to_json()}
         case Usage():
             return {"usage": value.to_json()}
+        case CrashView(lost_calls, lines):
+            return {"crash": {"lost_calls": list(lost_calls), "lines": [encode_seen(line) for line in lines]}}
         case list():
             if value and isinstance(value[0], SnapshotView | Odd):
                 return {"snapshots": [_value_to_json(item) for item in value]}
@@ -258,6 +276,9 @@ def _value_from_json(form: Any) -> Value:
         return TreeView.from_json(form["tree"])
     if "usage" in form:
         return Usage.from_json(form["usage"])
+    if "crash" in form:
+        found = form["crash"]
+        return CrashView(tuple(found["lost_calls"]), tuple(decode(line) for line in found["lines"]))
     if "snapshots" in form:
         return [_value_from_json(item) for item in form["snapshots"]]
     values: list[Any] = decode(form["list"])

@@ -14,12 +14,13 @@ from typing import Any, NoReturn
 
 from conformance.clauses import Violation, narrowest, violation
 from conformance.contract import Capabilities
-from conformance.model import cost_rules, handle_rules, root_rules, service_rules, view_rules
+from conformance.model import cost_rules, crash_rules, handle_rules, root_rules, service_rules, view_rules
 from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
 from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Crash,
     Create,
     Discard,
     Flush,
@@ -70,6 +71,7 @@ RULES: dict[type[Operation], Rule] = {
     Inspect: root_rules.inspect,
     StartCounting: cost_rules.start_counting,
     ReadCounters: cost_rules.read_counters,
+    Crash: crash_rules.crash,
 }
 
 

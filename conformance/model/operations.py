@@ -240,6 +240,54 @@ class Inspect(Operation):
     sessions: list[str]
 
 
+Effect = tuple[int, str, int]
+"""One thing that can survive a crash or not: (index of the disk operation in the trace, part, number)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash(Operation):
+    """Every instance ends without warning, and the next one opens the storage that this leaves behind.
+
+    All choices at 0 are the mildest crash: everything that was done on the disk is still there.
+
+    Attributes:
+        preset: what the disk may do, a name of ``conformance.sim.disk`` ("kill": the process dies, the disk does not).
+        during: the call that was under way: it is begun and never ends. None: the crash came between two calls.
+        after: how many disk operations of that call were done, those of no call not counted; None: all of them.
+        cut: bytes of the next write that reached the disk.
+        lost: the first effect that did not survive, of each chain of effects that lost one.
+        tear: (index of the disk operation, page, sector) of the page that survived up to that sector, or None.
+    """
+
+    kind: ClassVar[str] = "crash"
+    preset: str
+    during: Operation | None = None
+    after: int | None = None
+    cut: int = 0
+    lost: tuple[Effect, ...] = ()
+    tear: tuple[int, int, int] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As every operation, with ``during`` as a form of its own, and lists in place of tuples."""
+        found: dict[str, Any] = {"do": self.kind, "preset": self.preset, "after": self.after, "cut": self.cut or None}
+        found["during"] = None if self.during is None else self.during.to_json()
+        found["lost"] = [list(effect) for effect in self.lost] or None
+        found["tear"] = None if self.tear is None else list(self.tear)
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def _crash_from_json(values: dict[str, Any]) -> Crash:
+    """The inverse of ``Crash.to_json``, without its ``do``."""
+    found = dict(values)
+    if "during" in found:
+        found["during"] = operation_from_json(found["during"])
+    if "lost" in found:
+        found["lost"] = tuple(tuple(effect) for effect in found["lost"])
+    if "tear" in found:
+        found["tear"] = tuple(found["tear"])
+    return Crash(**found)
+
+
 OPERATIONS: dict[str, type[Operation]] = {
     cls.kind: cls
     for cls in (
@@ -261,6 +309,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         ReadCounters,
         Fill,
         Populate,
+        Crash,
     )
 }
 
@@ -287,6 +336,8 @@ def operation_from_json(form: dict[str, Any]) -> Operation:
     """
     values = {key: value for key, value in form.items() if key != "do"}
     cls = OPERATIONS[form["do"]]
+    if cls is Crash:
+        return _crash_from_json(values)
     if "header" in values:
         values["header"] = SessionHeader(**{k: decode(v) for k, v in values["header"].items()})
     return cls(**{key: value if key == "header" else decode(value) for key, value in values.items()})
@@ -296,8 +347,9 @@ def operation_from_json(form: dict[str, Any]) -> Operation:
 class Program:
     """A sequence of operations, performed one after the other.
 
-    Overlap comes in as one more operation that holds a row of operations for each client and the choices that
-    interleave them; crashes and faults as operations of their own (``ARCHITECTURE.md``).
+    A crash is one of them, and the calls after it are made in the world that it leaves. Overlap comes in as one more
+    operation that holds a row of operations for each client and the choices that interleave them; faults as operations
+    of their own (``ARCHITECTURE.md``).
     """
 
     operations: tuple[Operation, ...] = field(default=())

@@ -17,7 +17,7 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.workspace import Workspace
 from conformance.model import history as seen
 from conformance.model.history import event_from_json, event_to_json, outcome_from_json, outcome_to_json
-from conformance.model.operations import OPERATIONS, Create, Operation, Program, Read, operation_from_json
+from conformance.model.operations import OPERATIONS, Crash, Create, Operation, Program, Read, operation_from_json
 from conformance.model.tree import TreeView
 from conformance.model.usage import InputOutput, Usage
 from reference_backend.memory import memory
@@ -58,12 +58,23 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "width": NUMBERS,
     "sessions": st.lists(st.text(max_size=4), max_size=2),
 }
-PROGRAM_OPERATIONS = st.one_of(
+CALLS = st.one_of(
     [
         st.builds(kind, **{name: FIELDS[name] for name in kind.__dataclass_fields__ if name != "kind"})
         for kind in OPERATIONS.values()
+        if kind is not Crash
     ]
 )
+CRASHES = st.builds(
+    Crash,
+    preset=st.sampled_from(["kill", "ext4"]),
+    during=st.none() | CALLS,
+    after=st.none() | NUMBERS,
+    cut=NUMBERS,
+    lost=st.lists(st.tuples(NUMBERS, st.sampled_from(["entry", "size", "page"]), NUMBERS), max_size=3).map(tuple),
+    tear=st.none() | st.tuples(NUMBERS, NUMBERS, NUMBERS),
+)
+PROGRAM_OPERATIONS = CALLS | CRASHES
 ERRORS: st.SearchStrategy[seen.ErrorView] = st.recursive(
     st.builds(
         seen.ErrorView,
@@ -115,6 +126,7 @@ VALUES = (
         allocated=st.none() | NUMBERS,
         doubt=st.text(max_size=3),
     )
+    | st.builds(seen.CrashView, st.lists(NUMBERS, max_size=3).map(tuple), st.lists(PATHS, max_size=2).map(tuple))
     | st.builds(seen.HandleView, id=JSON, header=HEADERS | st.text(max_size=5), access=JSON, inherited=JSON)
 )
 OUTCOMES = (
