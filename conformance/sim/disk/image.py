@@ -72,12 +72,18 @@ Node: TypeAlias = File | Directory | Symlink | Special
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What a reader finds under a root. Paths are relative to it, and the root itself is "."; it may be absent."""
+    """What a reader finds under a root. Paths are relative to it, and the root itself is "."; it may be absent.
+
+    Attributes:
+        inodes: path -> inode, as far as it is known. Paths with one number are one file; a path without one is a file
+            of its own. Two trees that differ in this alone are equal.
+    """
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     directories: frozenset[str] = frozenset()
     symlinks: Mapping[str, str] = field(default_factory=dict)
     specials: frozenset[str] = frozenset()
+    inodes: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 class FileSystem:
@@ -88,7 +94,7 @@ class FileSystem:
     """
 
     def __init__(self, above: tuple[str, ...]) -> None:
-        self._above = above
+        self.above = above
         self.top = Directory(0, None, above)
         self.nodes: dict[int, Node] = {0: self.top}
 
@@ -131,7 +137,7 @@ class FileSystem:
 
     def copy(self) -> FileSystem:
         """An image of its own that is equal to this one."""
-        image = FileSystem(self._above)
+        image = FileSystem(self.above)
         for ino, node in self.nodes.items():
             if isinstance(node, File):
                 image.nodes[ino] = File(ino, node.data)
@@ -208,15 +214,17 @@ class FileSystem:
     def tree(self) -> Tree:
         """What a reader finds under the root now."""
         node: Node | None = self.top
-        for name in self._above:
+        for name in self.above:
             node = node.entries.get(name) if isinstance(node, Directory) else None
         files: dict[str, bytes] = {}
         directories: list[str] = []
         symlinks: dict[str, str] = {}
         specials: list[str] = []
+        inodes: dict[str, int] = {}
         pending: list[tuple[str, Node]] = [] if node is None else [(".", node)]
         while pending:
             path, node = pending.pop()
+            inodes[path] = node.ino
             if isinstance(node, File):
                 files[path] = bytes(node.data)
             elif isinstance(node, Directory):
@@ -227,7 +235,7 @@ class FileSystem:
                 symlinks[path] = node.target
             else:
                 specials.append(path)
-        return Tree(files, frozenset(directories), symlinks, frozenset(specials))
+        return Tree(files, frozenset(directories), symlinks, frozenset(specials), inodes)
 
 
 _APPLY: dict[type, Callable[[FileSystem, Any], None]] = {
