@@ -17,9 +17,12 @@ from collections.abc import Sequence
 from conformance.sim.disk.counts import IoCount
 from conformance.sim.disk.image import FileSystem, Tree, difference
 from conformance.sim.disk.journal import Journal
+from conformance.sim.disk.materialise import Attributes, attributes_of
 from conformance.sim.disk.ops import DiskOp
 from conformance.sim.disk.patching import Patching
+from conformance.sim.disk.remains import Remains
 from conformance.sim.disk.session import SLOT, Session
+from conformance.sim.disk.trace import Trace
 
 _WAY_OUT = "something writes that is not seen here (a C extension, a memory mapping, another process)"
 
@@ -37,11 +40,16 @@ class Recorder:
         root: a directory, which may be absent so far; its own creation is recorded then.
         record: keep the operations and their data, and what was there before; otherwise input and output is counted
             only, and nothing is kept.
+        carried: go on with this trace. The root is that of the trace, at the same names below another directory, and
+            holds now what the trace's image holds. Operations are appended, and inodes keep their numbers.
     """
 
-    def __init__(self, root: str | os.PathLike[str], *, record: bool = True) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, record: bool = True, carried: Trace | None = None) -> None:
+        if carried is not None and not record:
+            raise ValueError("a trace is carried on by a recorder that records: leave out record=False")
         self.root = root
         self.record = record
+        self._carried = carried
         self._session: Session | None = None
         self._patching = Patching()
         self._unseen: tuple[str, ...] = ()
@@ -50,7 +58,8 @@ class Recorder:
         """Start recording.
 
         Raises:
-            RecorderError: another recorder is entered, or this one was before.
+            RecorderError: another recorder is entered, or this one was before, or the root does not lie where the
+                carried trace had it.
         """
         if SLOT.session is not None:
             raise RecorderError(
@@ -60,13 +69,22 @@ class Recorder:
             raise RecorderError(f"the recorder of {self.root!r} has been used; make a new one")
         self._patching.__enter__()
         try:
-            self._session = Session(self.root, record=self.record)
+            self._session = self._begin()
         except BaseException:
             self._patching.__exit__()
             raise
         self._unseen = self._patching.unseen_holders
         SLOT.session = self._session
         return self
+
+    def _begin(self) -> Session:
+        session = Session(self.root, record=self.record, carried=self._carried)
+        if self._carried is not None and self._carried.image.above != session.locator.above:
+            raise RecorderError(
+                f"{self.root!r} lies at {session.locator.above!r} below the nearest directory that is there, and the"
+                f" carried trace has its root at {self._carried.image.above!r}: make the directories above it first"
+            )
+        return session
 
     def __exit__(self, *_: object) -> None:
         SLOT.empty()
@@ -107,12 +125,26 @@ class Recorder:
         return self._journal().calls
 
     def base(self) -> FileSystem:
-        """What was there when the recording began, as an image of its own; taken to be durable."""
+        """What was there before the first operation, as an image of its own; taken to be durable."""
         return self._journal().base.copy()
 
     def image(self) -> Tree:
         """The tree that the base and the recorded operations add up to."""
         return self._journal().image.tree()
+
+    def trace(self) -> Trace:
+        """Everything recorded so far, of earlier lives too; it stays as it is while the recording goes on."""
+        return self._journal().trace()
+
+    def left_open(self) -> Remains:
+        """The descriptors under the root that are open now."""
+        session = self._entered()
+        return Remains(session.files, session.owners)
+
+    def attributes(self) -> dict[int, Attributes]:
+        """Inode -> mode and time, of everything that is in the root now."""
+        locator = self._entered().locator
+        return attributes_of(self._journal().image, locator.root)
 
     def check_image(self) -> str:
         """ "" where the image equals the real directory, and otherwise how they differ."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from conformance.sim.disk import ops, real
 from conformance.sim.disk.image import Directory, File, FileSystem, Node, Symlink
 from conformance.sim.disk.paths import Locator, OpenFile, Where
+from conformance.sim.disk.trace import Trace
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -47,16 +48,23 @@ class Journal:
         calls: for each of them the API call it belongs to, or None.
         image: the tree after all of them.
         base: the tree before the first.
+
+    Args:
+        carried: what an earlier life did to the same tree; this recording goes on from there.
     """
 
-    def __init__(self, locator: Locator, reasons: list[str]) -> None:
-        self.ops: list[ops.DiskOp] = []
-        self.calls: list[int | None] = []
-        self.base = FileSystem.load(locator.top, locator.above)
-        self.image = self.base.copy()
+    def __init__(self, locator: Locator, reasons: list[str], carried: Trace | None = None) -> None:
+        self.ops: list[ops.DiskOp] = [] if carried is None else list(carried.ops)
+        self.calls: list[int | None] = [] if carried is None else list(carried.calls)
+        self.base = FileSystem.load(locator.top, locator.above) if carried is None else carried.base
+        self.image = (self.base if carried is None else carried.image).copy()
         self._locator = locator
         self._reasons = reasons
-        self._next_ino = len(self.image.nodes)
+        self._next_ino = len(self.image.nodes) if carried is None else carried.next_ino
+
+    def trace(self) -> Trace:
+        """What was recorded so far, apart from what is still to come."""
+        return Trace(self.base, self.ops.copy(), self.calls.copy(), self.image.copy(), self._next_ino)
 
     def emit(self, op: ops.DiskOp, call: int | None) -> None:
         """Write one operation down and do it to the image."""

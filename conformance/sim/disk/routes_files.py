@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import mmap
 import warnings
+import weakref
 from abc import ABCMeta
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,8 @@ class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
                 for fd in opened:
                     SLOT.session.files.pop(fd, None)
             raise
+        if SLOT.session is not None and self.closefd:
+            SLOT.session.owners[self.fileno()] = weakref.ref(self)
 
     def _recorded(self) -> tuple[Session, OpenFile] | None:
         session = SLOT.session

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,11 @@ from conformance.sim.disk import ops, real
 from conformance.sim.disk.counts import Calls
 from conformance.sim.disk.journal import RWF_DSYNC, RWF_SYNC, Journal
 from conformance.sim.disk.paths import Locator, OpenFile, Where
+from conformance.sim.disk.trace import Trace
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     from _typeshed import ReadableBuffer
 
 _SYNCHRONOUS: int = getattr(os, "O_SYNC", 0) | getattr(os, "O_DSYNC", 0)
@@ -32,21 +36,24 @@ class Session:
 
     Args:
         record: keep the operations with their data, not the counts alone.
+        carried: the trace that this recording goes on with.
 
     Attributes:
         files: the open descriptors under the root.
+        owners: descriptor -> the raw file object that was made of it.
         reasons: why what was recorded or counted is not all there was, as far as was noticed.
     """
 
-    def __init__(self, root: str | os.PathLike[str], *, record: bool) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, record: bool, carried: Trace | None = None) -> None:
         self.files: dict[int, OpenFile] = {}
+        self.owners: dict[int, weakref.ref[FileIO]] = {}
         self.reasons: list[str] = []
         self.locator = Locator(root, self.files)
         self.calls = Calls()
         # Reentrant: a collected buffer may be flushed by the very thread that is reporting.
         self.lock = threading.RLock()
         self.under = self.locator.under
-        self.journal = Journal(self.locator, self.reasons) if record else None
+        self.journal = Journal(self.locator, self.reasons, carried) if record else None
         for path in _open_paths():
             if self.locator.match(path) is not None:
                 self.blind(f"{path!r} was open before the recording began")
