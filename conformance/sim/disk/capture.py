@@ -94,7 +94,7 @@ class Recorder:
         """An API call begins. Input and output of this context, and of tasks started from it, is that call's.
 
         Raises:
-            ValueError: a call of that number began before.
+            ValueError: a call of that number is under way.
         """
         self._entered().begin(call)
 

@@ -105,12 +105,16 @@ class Calls:
     def begin(self, call: int) -> None:
         """The call is under way from now on, in this context and in what is started from it.
 
+        A number that was begun and ended before goes on counting: what a macro stands for is one call to its caller.
+
         Raises:
-            ValueError: a call of that number was begun before.
+            ValueError: a call of that number is under way.
         """
-        if call in self._tallies:
-            raise ValueError(f"each call is begun once, with a number of its own: {call=}")
-        tally = self._tallies[call] = self._under_way[call] = Tally(self._token, call)
+        if call in self._under_way:
+            raise ValueError(f"each call under way has a number of its own: {call=}")
+        tally = self._tallies.setdefault(call, Tally(self._token, call))
+        tally.under_way = True
+        self._under_way[call] = tally
         _STARTED_FOR.set(tally)
         self._settle()
 
