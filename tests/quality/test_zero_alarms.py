@@ -7,46 +7,60 @@ mutants of all areas die first, by the same function. `make soak` runs them over
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from conformance.contract import Backend
+from conformance.drivers.loading import load_file
 from conformance.report.events import FailureFound
-from tests.quality.matrix import IS_SOAK, findings, is_scenario, kill, plan_for, sentinels, told
+from tests.quality.conforming import CONFORMING, Conforming
+from tests.quality.matrix import (
+    IS_SOAK,
+    ROOT,
+    VARIANTS,
+    defined_names,
+    findings,
+    is_scenario,
+    kill,
+    plan_for,
+    sentinels,
+    told,
+)
 
 EXAMPLES = 200 if IS_SOAK else 20
 """Programs of the machine in one run."""
 
 SEEDS = range(1, 21 if IS_SOAK else 4)
 
-CONFORMING = (
-    "jsonl",
-    "jsonl-raw",
-    "memory",
-    "tests/variants/plain_files.py:plain_files",
-    "tests/variants/plain_files.py:eager_files",
-    "tests/variants/buffered_files.py:buffered_files",
-    "tests/variants/sqlite_rows.py:sqlite_rows",
-    "tests/variants/newer_types.py:newer_types",
-)
-"""The reference, and backends that are right but different."""
-
-
-DEAR = {
-    "jsonl-raw": {"SVC-10"},
-    "tests/variants/plain_files.py:plain_files": {"SVC-10", "READ-05"},
-    "tests/variants/plain_files.py:eager_files": {"SVC-10", "READ-05"},
-    "tests/variants/buffered_files.py:buffered_files": {"SVC-10", "READ-05"},
-    "tests/variants/newer_types.py:newer_types": {"SVC-10", "READ-05"},
+WANTED = {
+    "materialises in create",
+    "stores unknown types",
+    "refuses what is beyond common JSON",
+    "accepts and returns what is beyond common JSON",
+    "results that cannot be changed",
+    "synchronous",
+    "exception classes of its own",
+    "one file for all sessions",
+    "buffers, and writes at barriers",
+    "SQLite in one file",
+    "the factory is a context manager",
+    "the factory is an async context manager",
+    "the factory takes env",
 }
-"""The should clauses about costs that a backend does not meet, because it keeps no index and reads its files whole.
-
-To be told so is no false alarm; not to be told would be a failure of the checks.
-"""
+"""Differences that some conforming backend must have."""
 
 
-def short(spec: str) -> str:
-    """What stands behind the colon."""
-    return spec.rpartition(":")[2]
+def conforming() -> list[Any]:
+    """The table as parameters; what is open is expected to fail."""
+    return [
+        pytest.param(
+            each,
+            id=each.name,
+            marks=[pytest.mark.xfail(reason=each.alarm, strict=True, raises=AssertionError)] if each.alarm else [],
+        )
+        for each in CONFORMING
+    ]
 
 
 @pytest.fixture(scope="session")
@@ -61,26 +75,38 @@ def test_sentinels_die(alert: frozenset[str]) -> None:
     assert alert == sentinels().keys()
 
 
-@pytest.mark.parametrize("spec", CONFORMING, ids=short)
-def test_scenarios_are_silent(spec: str, alert: frozenset[str], tmp_path: Path) -> None:
+def test_every_variant_is_in_the_table() -> None:
+    """Each backend of ``tests/variants`` is held against the kit, and together they differ in all that they should."""
+    defined = {
+        f"{path.relative_to(ROOT).as_posix()}:{name}"
+        for path in sorted(VARIANTS.glob("*.py"))
+        for name in defined_names(path)
+        if isinstance(getattr(load_file(path), name), Backend)
+    }
+    assert defined == {each.spec for each in CONFORMING if ":" in each.spec}
+    assert {difference for each in CONFORMING for difference in each.differs} >= WANTED
+
+
+@pytest.mark.parametrize("backend", conforming())
+def test_scenarios_are_silent(backend: Conforming, alert: frozenset[str], tmp_path: Path) -> None:
     """No scenario finds anything in a conforming backend but what it costs, and there are scenarios to find it."""
-    plan = plan_for(spec, tmp_path)
+    plan = plan_for(backend.spec, tmp_path)
     assert sum(is_scenario(item) and not item.skip for item in plan.items) >= len(alert)
     assert [told(found) for found in findings(plan, machines=False, costs=False)] == []
 
 
-@pytest.mark.parametrize("spec", CONFORMING, ids=short)
-def test_costs_are_told_as_they_are(spec: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", CONFORMING, ids=lambda each: each.name)
+def test_costs_are_told_as_they_are(backend: Conforming, tmp_path: Path) -> None:
     """Of a conforming backend those should clauses about costs are violated that it is known not to meet, no others."""
-    plan = plan_for(spec, tmp_path, clauses=("SEQ-10", "SVC-10", "READ-05"))
+    plan = plan_for(backend.spec, tmp_path, clauses=("SEQ-10", "SVC-10", "READ-05"))
     found = list(findings(plan))
-    assert {each.clause if isinstance(each, FailureFound) else told(each) for each in found} == DEAR.get(spec, set())
+    assert {each.clause if isinstance(each, FailureFound) else told(each) for each in found} == backend.dear
 
 
 @pytest.mark.usefixtures("alert")
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("spec", CONFORMING, ids=short)
-def test_machines_are_silent(spec: str, seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", conforming())
+def test_machines_are_silent(backend: Conforming, seed: int, tmp_path: Path) -> None:
     """No long random history of a conforming backend is called wrong."""
-    plan = plan_for(spec, tmp_path, examples=EXAMPLES, seed=seed)
+    plan = plan_for(backend.spec, tmp_path, examples=EXAMPLES, seed=seed)
     assert [told(found) for found in findings(plan, scenarios=False)] == []

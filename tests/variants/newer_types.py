@@ -25,13 +25,11 @@ from conformance.contract import (
 class NewerHandle(PlainHandle):
     """Takes any type, and serves a log only where it knows all of them."""
 
-    async def append(self, events: list[SessionEvent]) -> None:
+    def checked(self, events: list[SessionEvent]) -> list[SessionEvent]:
         """Check all but the types."""
-        self.check_writable()
         batch = materialize_append_batch(events)
         assert_contiguous(batch, self.next_seq, session_id=self.id)
-        if batch:
-            self.write(batch)
+        return batch
 
     def stored_events(self) -> list[SessionEvent]:
         """All events, or a refusal."""

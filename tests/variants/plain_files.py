@@ -17,7 +17,7 @@ import os
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import BinaryIO, ClassVar, Self
 
 from line_files import LONGEST_NAME, SUFFIX, Stored, id_of, lines_of, load, path_of
 
@@ -101,20 +101,29 @@ class PlainHandle:
     async def append(self, events: list[SessionEvent]) -> None:
         """Write a batch behind what this handle left, in one call of ``write``."""
         self.check_writable()
-        batch = materialize_append_batch(events)
-        assert_contiguous(batch, self.next_seq, session_id=self.id)
-        assert_understood(batch, session_id=self.id)
+        batch = self.checked(events)
         if batch:
             self.write(batch)
 
+    def checked(self, events: list[SessionEvent]) -> list[SessionEvent]:
+        """A copy of a batch that may be stored."""
+        batch = materialize_append_batch(events)
+        assert_contiguous(batch, self.next_seq, session_id=self.id)
+        assert_understood(batch, session_id=self.id)
+        return batch
+
     def write(self, batch: list[SessionEvent]) -> None:
         """Store a checked batch, and the session itself where this is the first of it."""
-        data = lines_of(batch)
+        data = self.bytes_of(batch)
         if self.draft is not None and not self.draft.stored:
             self.materialise(self.draft, data)
         else:
             self.write_behind(data)
         self.next_seq += len(batch)
+
+    def bytes_of(self, batch: list[SessionEvent]) -> bytes:
+        """The events as they stand in the file."""
+        return lines_of(batch)
 
     def write_behind(self, data: bytes) -> None:
         """Add the bytes of a batch to the file, where it is as this handle left it."""
@@ -138,9 +147,9 @@ class PlainHandle:
     def materialise(self, draft: Draft, data: bytes) -> None:
         """Let the file appear with its header and these bytes; the first instance to do so wins."""
         self.service.root.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.service.root, prefix=".", suffix=".tmp")
+        file, name = self.service.new_file()
         try:
-            with os.fdopen(handle, "wb") as file:
+            with file:
                 file.write(draft.line + data)
             os.link(name, self.path)
         except FileExistsError as cause:
@@ -209,14 +218,27 @@ class PlainFiles:
         """The sessions that have a file."""
         return [id_of(path) for path in self.root.glob(f"*{SUFFIX}")]
 
+    def is_stored(self, session_id: str) -> bool:
+        """Whether the id is taken in storage.
+
+        Raises:
+            ValueError: it could never be stored.
+        """
+        path = self.place(session_id)
+        if len(path.name) > LONGEST_NAME:
+            raise ValueError(f"id={session_id!r:.80}: too long for a file name")
+        return path.exists()
+
+    def new_file(self) -> tuple[BinaryIO, Path]:
+        """An empty file in the root, under a name that no session has, and that name."""
+        handle, name = tempfile.mkstemp(dir=self.root, prefix=".", suffix=".tmp")
+        return os.fdopen(handle, "wb"), Path(name)
+
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
         """Begin a session and own it; nothing is written before its first append or flush."""
         self.check_open()
         own, count = materialize_create_header(header, inherited_event_count)
-        path = self.place(own.id)
-        if len(path.name) > LONGEST_NAME:
-            raise ValueError(f"id={own.id!r:.80}: too long for a file name")
-        if own.id in self.drafts or path.exists():
+        if self.is_stored(own.id) or own.id in self.drafts:
             raise SessionAlreadyExistsError(f"session {own.id!r} exists already", session_id=own.id)
         draft = self.drafts[own.id] = Draft(own, count)
         handle = self.writers[own.id] = self.handle_type(self, "write", draft, None)
