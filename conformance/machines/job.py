@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.clauses import Need, Violation
+from conformance.clauses import CLAUSES, Need, Violation
 from conformance.contract import Backend
 from conformance.drivers.errors import KitError
 from conformance.drivers.execution import Execution
@@ -53,7 +53,8 @@ class Job:
     Attributes:
         deadline: of the search, on ``time.monotonic``; None for no limit.
         shrink_seconds: how much longer shrinking may take once something was found.
-        wanted: which clauses count; a violation of another one ends the program, not the hunt.
+        wanted: which clauses count; a violation of another one ends the program, not the hunt. Neither does one of a
+            should clause.
         findings: clause id -> the shortest program that breaks it.
         kit_error: the first error of the kit itself, with the program that shows it.
         spent: the hunt was ended by its budget.
@@ -79,6 +80,11 @@ class Job:
     _shrink_until: float | None = None
     _roots: list[Path] = field(default_factory=list)
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether nothing was found yet that ends the search."""
+        return self._shrink_until is None
+
     def begin(self) -> Execution:
         """A world of its own for the next program."""
         root = self.workspace.fresh_root()
@@ -87,7 +93,7 @@ class Job:
             self.journal.begin(self.item, self.backend.name)
         self.programs += 1
         # While a failure is made smaller the reference has nothing to say.
-        partner = self.partner if self._shrink_until is None else None
+        partner = self.partner if self.is_searching else None
         return Execution(self.backend, root, partner=partner, journal=self.journal, watchdog=self.watchdog)
 
     def end(self, execution: Execution) -> None:
@@ -102,14 +108,20 @@ class Job:
         self._roots.clear()
 
     def found(self, violation: Violation, execution: Execution) -> bool:
-        """Keep the violation if its program is the shortest for its clause so far; whether its clause is wanted."""
+        """Keep the violation if its program is the shortest for its clause so far.
+
+        Returns whether it ends the search. One of a clause that is not wanted is not even kept; one of a should clause
+        ends its own program only, or a backend that breaks such a clause everywhere would hide what else it breaks.
+        """
         if not self.wanted(violation.clause):
             return False
         finding = Finding(violation.clause, execution.program, violation)
         known = self.findings.get(finding.clause)
         if known is None or finding.size < known.size:
             self.findings[finding.clause] = finding
-        if self._shrink_until is None:
+        if CLAUSES[finding.clause].level == "should":
+            return False
+        if self.is_searching:
             self._shrink_until = time.monotonic() + self.shrink_seconds
         return True
 

@@ -4,7 +4,7 @@ Several instances, sessions and handles are alive at once; fresh instances come 
 ones. A rule only draws an operation and performs it; the model judges it, and the reference takes the same step.
 What a rule may draw is read off the model's state, so that no example is thrown away.
 
-Each program begins by drawing which kinds of values and sizes it is about and which ids it uses (swarm testing;
+Each program begins by drawing which kinds of values, sizes and looks it is about and which ids it uses (swarm testing;
 Hypothesis itself switches whole rules off), so that some programs are full of one thing that others never see.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import hypothesis
@@ -24,6 +24,19 @@ import strategies
 from conformance.clauses import BUILT, CLAUSES, Need, Violation
 from conformance.contract import SessionHeader
 from conformance.drivers.errors import KitError, SetupError
+from conformance.machines.draws import (
+    BAD_RANGE,
+    HEADERS,
+    INDEX,
+    KINDS,
+    LENGTH,
+    MANY,
+    POOLS,
+    SESSION,
+    SMALL,
+    SPECIAL,
+    with_id,
+)
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.model.operations import (
     Append,
@@ -32,6 +45,7 @@ from conformance.model.operations import (
     Create,
     Flush,
     FlushInstance,
+    Inspect,
     Leave,
     ListSessions,
     OpenInstance,
@@ -46,24 +60,6 @@ STEPS = 40
 """Operations in one program, at most."""
 
 MAX_INSTANCES = 3
-
-_SPECIAL: Mapping[str, st.SearchStrategy[list[dict[str, Any]]]] = {
-    "rich": strategies.event_bodies(),
-    "many": strategies.small_bodies(),
-    "refused": strategies.refused_bodies(),
-    "beyond": strategies.beyond_common_bodies(),
-    "unknown": strategies.unknown_bodies(),
-    "ignorable": strategies.ignorable_bodies(),
-}
-"""Kinds of batches that a program may be about besides small ordinary ones."""
-
-_MANY = 60
-
-_INDEX = st.integers(0, 5)
-_SMALL = st.integers(0, 4)
-_SESSION = st.integers(0, 2)
-_LENGTH = st.none() | st.integers(0, 4)
-_BAD_RANGE = st.sampled_from([(-1, None), (0, -1), (1.5, None), ("0", None), (0, 2.0), (None, None), (0, "1")])
 
 
 class SequentialMachine(RuleBasedStateMachine):
@@ -134,7 +130,13 @@ class SequentialMachine(RuleBasedStateMachine):
         return bool(self._open_handles("write"))
 
     def _is_special(self) -> bool:
-        return self._has_writer() and not self._kinds.isdisjoint(_SPECIAL)
+        return self._has_writer() and not self._kinds.isdisjoint(SPECIAL)
+
+    def _is_about_headers(self) -> bool:
+        return self._has_live() and not self._kinds.isdisjoint(HEADERS)
+
+    def _may_inspect(self) -> bool:
+        return "inspect" in self._kinds and self.job.backend.capabilities.storage == "files"
 
     def _has_handle(self) -> bool:
         return bool(self._open_handles())
@@ -155,7 +157,7 @@ class SequentialMachine(RuleBasedStateMachine):
         stored = self._execution.judge.world.stored.get(session)
         return stored is not None and stored.owner is not None and stored.owner.instance != instance
 
-    @initialize(kinds=strategies.swarm(("plain", *_SPECIAL)), pool=st.sampled_from(strategies.ID_POOLS))
+    @initialize(kinds=strategies.swarm(KINDS), pool=POOLS)
     def begin(self, kinds: frozenset[str], pool: tuple[str, ...]) -> None:
         """What this program is about."""
         self._kinds, self._ids = kinds, pool
@@ -169,7 +171,7 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(self._next_instance())
 
     @precondition(_may_close_instance)
-    @rule(which=_INDEX)
+    @rule(which=INDEX)
     def close_instance(self, which: int) -> None:
         """The service's close, and another instance if none is left."""
         live = self._live()
@@ -178,14 +180,29 @@ class SequentialMachine(RuleBasedStateMachine):
             self._perform(self._next_instance())
 
     @precondition(_has_live)
-    @rule(which=_INDEX, session=_SESSION, given=strategies.small_headers())
+    @rule(which=INDEX, session=SESSION, given=strategies.small_headers())
     def create(self, which: int, session: int, given: tuple[SessionHeader, int | None]) -> None:
         """A new session, or a refusal where the id is occupied."""
         header = with_id(given[0], self._ids[session])
         self._perform(Create(self._pick_instance(which), self._next_handle(), header, given[1]))
 
+    @precondition(_is_about_headers)
+    @rule(which=INDEX, session=SESSION, kind=INDEX, data=st.data())
+    def create_special(self, which: int, session: int, kind: int, data: st.DataObject) -> None:
+        """The same with everything in the header that one may hold, and with what is beyond it."""
+        kinds = [name for name in HEADERS if name in self._kinds]
+        header, inherited = data.draw(HEADERS[kinds[kind % len(kinds)]])
+        header = with_id(header, self._ids[session])
+        self._perform(Create(self._pick_instance(which), self._next_handle(), header, inherited))
+
+    @precondition(_may_inspect)
+    @rule()
+    def inspect(self) -> None:
+        """A look at the files in and around the root."""
+        self._perform(Inspect(list(self._ids)))
+
     @precondition(_has_live)
-    @rule(which=_INDEX, session=_SESSION, write=st.booleans())
+    @rule(which=INDEX, session=SESSION, write=st.booleans())
     def open_session(self, which: int, session: int, write: bool) -> None:
         """A handle for reading or writing, or a refusal."""
         instance, name = self._pick_instance(which), self._ids[session]
@@ -196,7 +213,7 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(OpenSession(instance, self._next_handle(), name, "write" if write else "read"))
 
     @precondition(_has_live)
-    @rule(which=_INDEX, session=_SESSION, kind=_SMALL)
+    @rule(which=INDEX, session=SESSION, kind=SMALL)
     def look(self, which: int, session: int, kind: int) -> None:
         """One session or all of them from outside; now and then the service's flush."""
         instance = self._pick_instance(which)
@@ -218,13 +235,13 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(Append(handle.number, events, scribble))
 
     @precondition(_has_writer)
-    @rule(which=_INDEX, bodies=strategies.small_bodies(), scribble=st.booleans())
+    @rule(which=INDEX, bodies=strategies.small_bodies(), scribble=st.booleans())
     def append(self, which: int, bodies: list[dict[str, Any]], scribble: bool) -> None:
         """A batch that continues the log."""
         self._append(which, bodies, range(len(bodies)), scribble=scribble)
 
     @precondition(_has_writer)
-    @rule(which=_INDEX, bodies=strategies.small_bodies(), close=st.booleans())
+    @rule(which=INDEX, bodies=strategies.small_bodies(), close=st.booleans())
     def append_and_cover(self, which: int, bodies: list[dict[str, Any]], close: bool) -> None:
         """The same, and a barrier behind it."""
         number = self._pick(self._open_handles("write"), which).number
@@ -232,22 +249,22 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(Close(number) if close else Flush(number))
 
     @precondition(_is_special)
-    @rule(which=_INDEX, kind=_INDEX, data=st.data())
+    @rule(which=INDEX, kind=INDEX, data=st.data())
     def append_special(self, which: int, kind: int, data: st.DataObject) -> None:
         """A batch of one of the kinds that this program is about."""
-        kinds = [name for name in _SPECIAL if name in self._kinds]
+        kinds = [name for name in SPECIAL if name in self._kinds]
         name = kinds[kind % len(kinds)]
-        bodies = data.draw(_SPECIAL[name])
-        self._append(which, bodies, range(_MANY if name == "many" else len(bodies)))
+        bodies = data.draw(SPECIAL[name])
+        self._append(which, bodies, range(MANY if name == "many" else len(bodies)))
 
     @precondition(_has_writer)
-    @rule(which=_INDEX, bodies=strategies.small_bodies(), seqs=strategies.misplaced_seqs())
+    @rule(which=INDEX, bodies=strategies.small_bodies(), seqs=strategies.misplaced_seqs())
     def append_misplaced(self, which: int, bodies: list[dict[str, Any]], seqs: list[int]) -> None:
         """A batch that does not continue the log."""
         self._append(which, bodies, seqs)
 
     @precondition(_has_handle)
-    @rule(which=_INDEX, offset=_SMALL, length=_LENGTH, scribble=st.booleans())
+    @rule(which=INDEX, offset=SMALL, length=LENGTH, scribble=st.booleans())
     def read(self, which: int, offset: int, length: int | None, scribble: bool) -> None:
         """A slice of a log; mostly from its start."""
         handle = self._pick(self._open_handles(), which)
@@ -261,7 +278,7 @@ class SequentialMachine(RuleBasedStateMachine):
             self._perform(Read(handle.number))
 
     @precondition(_has_handle)
-    @rule(which=_INDEX, leave=_SMALL)
+    @rule(which=INDEX, leave=SMALL)
     def close(self, which: int, leave: int) -> None:
         """The end of a handle, by ``close`` or by leaving its context."""
         number = self._pick(self._open_handles(), which).number
@@ -277,13 +294,13 @@ class SequentialMachine(RuleBasedStateMachine):
     # -- rules: what must be refused -------------------------------------------------------------
 
     @precondition(_has_live)
-    @rule(which=_INDEX, given=strategies.refused_headers())
+    @rule(which=INDEX, given=strategies.refused_headers())
     def create_refused(self, which: int, given: tuple[SessionHeader, Any]) -> None:
         """A header that must be refused."""
         self._perform(Create(self._pick_instance(which), self._next_handle(), *given))
 
     @precondition(_has_handle)
-    @rule(which=_INDEX, events=strategies.broken_batches() | st.just([]), bounds=_BAD_RANGE, kind=_SMALL)
+    @rule(which=INDEX, events=strategies.broken_batches() | st.just([]), bounds=BAD_RANGE, kind=SMALL)
     def misuse(self, which: int, events: Any, bounds: tuple[Any, Any], kind: int) -> None:
         """What is no batch, a range that is none, a mutation through a reader, or an empty batch."""
         handle = self._pick(self._open_handles(), which)
@@ -295,18 +312,12 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(choices[kind % len(choices)])
 
     @precondition(_has_closed)
-    @rule(which=_INDEX, kind=_SMALL)
+    @rule(which=INDEX, kind=SMALL)
     def use_closed(self, which: int, kind: int) -> None:
         """Any operation on a closed handle."""
         number = self._pick(self._closed_handles(), which).number
         choices: list[Operation] = [Close(number), Read(number), Flush(number), Append(number, []), Read(number, -1)]
         self._perform(choices[kind])
-
-
-def with_id(header: SessionHeader, session: str) -> SessionHeader:
-    """The header under another id."""
-    values = {name: getattr(header, name) for name in SessionHeader.__dataclass_fields__}
-    return SessionHeader(**{**values, "id": session})
 
 
 def machine_for(job: Job) -> type[SequentialMachine]:
@@ -346,7 +357,7 @@ def hunt(job: Job) -> None:
     except Exception:
         # Each failing program was kept as data when it failed, and a run that the budget ended in its middle looks
         # flaky to Hypothesis; anything else is an error of the kit's own.
-        if not job.findings and job.kit_error is None and not job.spent:
+        if job.is_searching and job.kit_error is None and not job.spent:
             raise
 
 
