@@ -1,0 +1,105 @@
+"""What the sequential machine draws, and what ends its search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import strategies
+from conformance.contract import Backend, SessionEvent
+from conformance.drivers.execution import Execution
+from conformance.drivers.loading import load_file
+from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.workspace import Workspace
+from conformance.machines import MACHINES, Job
+from conformance.model.operations import Create, Inspect, Operation
+from strategies.headers import SMALL_HEADERS
+
+PLAIN = load_file(Path(__file__).parents[2] / "variants" / "plain_files.py")
+
+
+class Recording(Job):
+    """A hunt that keeps every program it performed."""
+
+    seen: list[tuple[Operation, ...]]
+
+    def end(self, execution: Execution) -> None:
+        """Keep the program."""
+        self.seen.append(tuple(execution.operations))
+        super().end(execution)
+
+
+@pytest.fixture
+def world() -> Iterator[tuple[Workspace, Watchdog]]:
+    """Scratch space and a watchdog."""
+    with Workspace() as workspace, Watchdog() as watchdog:
+        yield workspace, watchdog
+
+
+def hunted(backend: Backend, world: tuple[Workspace, Watchdog], examples: int, seed: int = 5) -> Recording:
+    """The job of a hunt without the reference."""
+    job = Recording(backend, None, world[0], None, world[1], "item", seed, examples)
+    job.seen = []
+    MACHINES[0].hunt(job)
+    return job
+
+
+def test_programs_hold_rich_headers_hostile_ids_and_looks(world: tuple[Workspace, Watchdog]) -> None:
+    """Headers, ids and looks beyond the few of every program come up, each in some programs and not in others."""
+    programs = hunted(PLAIN.plain_files, world, 60).seen
+    known = {name for pool in strategies.ID_POOLS for name in pool}
+    small = {tuple(given[0].extra) for given in SMALL_HEADERS}
+    about = {
+        "ids": [any(isinstance(each, Create) and each.header.id not in known for each in one) for one in programs],
+        "headers": [
+            any(isinstance(each, Create) and tuple(each.header.extra or ()) not in small for each in one)
+            for one in programs
+        ],
+        "looks": [any(isinstance(each, Inspect) for each in one) for one in programs],
+    }
+    assert {what: (any(found), all(found)) for what, found in about.items()} == dict.fromkeys(about, (True, False))
+
+
+def test_programs_on_memory_look_at_no_files(world: tuple[Workspace, Watchdog]) -> None:
+    """Where there are no files nothing is inspected."""
+    memory = replace(PLAIN.plain_files, capabilities=replace(PLAIN.plain_files.capabilities, storage="service"))
+    assert not any(isinstance(each, Inspect) for program in hunted(memory, world, 20).seen for each in program)
+
+
+class OpenHandle(PLAIN.PlainHandle):  # type: ignore[misc, name-defined]
+    """Lets everybody read the file, and forgets what is past the third event."""
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Write, and let everybody read."""
+        super().write(batch)
+        os.chmod(self.path, 0o644)
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Three events at most."""
+        found: list[SessionEvent] = await super().read(offset, length)
+        return [event for event in found if event["seq"] < 3]
+
+
+class OpenFiles(PLAIN.PlainFiles):  # type: ignore[misc, name-defined]
+    """Breaks a should clause in every program with a look at the files, and a must clause in few."""
+
+    handle_type = OpenHandle
+
+    def place(self, session_id: str) -> Path:
+        """A file below directories that keep nobody out."""
+        self.root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path: Path = super().place(session_id)
+        return path
+
+
+def test_a_should_clause_does_not_end_the_search(world: tuple[Workspace, Watchdog]) -> None:
+    """A backend that breaks a should clause everywhere is told what else it breaks, in the same hunt."""
+    job = hunted(replace(PLAIN.plain_files, open=OpenFiles), world, 100)
+    levels = {clause.partition("-")[0] for clause in job.findings}
+    assert "ID-03" in job.findings
+    assert levels - {"ID"}
+    assert not job.is_searching
