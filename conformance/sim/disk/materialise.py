@@ -98,9 +98,15 @@ def _attributes(place: str) -> Attributes:
     return stat.S_IMODE(status.st_mode), status.st_mtime_ns
 
 
-def attributes_at(tree: Tree, by_inode: Mapping[int, Attributes]) -> dict[str, Attributes]:
-    """Path -> attributes, for the paths of a tree whose inodes are known."""
-    return {path: by_inode[ino] for path, ino in tree.inodes.items() if ino in by_inode}
+def attributes_at(tree: Tree, live: Tree, by_inode: Mapping[int, Attributes]) -> dict[str, Attributes]:
+    """Path -> attributes, for the paths of a tree.
+
+    Args:
+        live: the tree that the attributes were read from. Where `tree` does not know the inode of a path, it is taken
+            for the one that is there now.
+    """
+    inodes = {**live.inodes, **tree.inodes}
+    return {path: by_inode[ino] for path, ino in inodes.items() if ino in by_inode}
 
 
 def _walk(image: FileSystem) -> Iterator[tuple[str, Node]]:
