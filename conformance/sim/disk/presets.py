@@ -1,0 +1,93 @@
+"""What a file system promises at a power loss, and what a process kill leaves: the presets, as data.
+
+Promises: a preset says which operations a sync saves and which effects cannot survive without others; the states
+themselves are made from that in `states`. The presets are named from the weakest adversary to the strongest.
+
+* ``kill``: the process dies and the machine lives. Every completed operation is there, unsynced as it was; a write
+  that was in flight may be cut at a page edge of the file.
+* ``ordered``: a prefix of all operations since the latest sync of anything, the last write cut at 512 bytes. No file
+  system is that tidy: it is there for comparison, and to shrink towards.
+* ``ext4`` (data=ordered, delayed allocation): names, truncations and reservations are one log of which a prefix
+  survives; pages survive one by one. A size may grow within an allocated block before its data (a NUL tail), and into
+  a new block with the data of its last page only. Renaming onto an existing name writes the new file's unallocated
+  pages first. A sync commits the log only where that inode has an uncommitted change of its own.
+* ``xfs``: the same log; a size grows with the written page only; a rename writes nothing; a sync commits the log up to
+  the last change of that inode or directory.
+* ``posix``: what the standard allows. Every chain by itself; a sync of a file saves its data and size and no name of
+  it, a sync of a directory its entries; one page may be torn at a sector of 512 bytes.
+
+Does not: model btrfs, whose log for each sync is looser than ``xfs`` and tighter than ``posix``, nor anything past
+``posix``, such as a disk that lies about a sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+PAGE = 4096
+"""Bytes of a page, and of a block."""
+
+SECTOR = 512
+"""Bytes that a disk writes whole."""
+
+Names = Literal["all", "prefix", "log", "chains"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The rules of one kind of crash.
+
+    Attributes:
+        names: how names survive. ``all``: everything does. ``prefix``: operations of every kind in order. ``log``: a
+            prefix of one log of metadata. ``chains``: each name by itself.
+        commits: what of the log a sync of a changed inode saves: "all" of it, or up to its "own" last change.
+        allocated_tail: a size may grow within an allocated block ahead of its data.
+        sized_by_page: a size grows only together with the page it ends in.
+        replace_flushes: a rename onto an existing name writes the new file's unallocated pages first.
+        tears: one page may be torn at a sector.
+    """
+
+    name: str
+    names: Names
+    commits: Literal["all", "own", ""] = ""
+    allocated_tail: bool = False
+    sized_by_page: bool = False
+    replace_flushes: bool = False
+    tears: bool = False
+
+    @property
+    def is_power_loss(self) -> bool:
+        """Whether what was not synced may be gone."""
+        return self.names != "all"
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            Preset("kill", "all"),
+            Preset("ordered", "prefix"),
+            Preset("ext4", "log", commits="all", allocated_tail=True, replace_flushes=True),
+            Preset("xfs", "log", commits="own", sized_by_page=True),
+            Preset("posix", "chains", tears=True),
+        )
+    }
+)
+"""Every preset by name, from the weakest adversary to the strongest."""
+
+_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "none": (),
+        "process-kill": ("kill",),
+        "power-loss": ("kill", "ext4", "xfs"),
+        "power-loss-strict": ("kill", "ext4", "xfs", "posix"),
+    }
+)
+
+
+def presets_of(durability: str) -> tuple[str, ...]:
+    """The presets that a durability level has to withstand. Raises `KeyError` for another word."""
+    return _LEVELS[durability]
