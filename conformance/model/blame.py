@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from conformance.model import crash_blame
 from conformance.model.state import STRONG_TAGS, Handle, Instance, Session, World
 from conformance.model.values import same
 
@@ -55,6 +56,9 @@ def absent(world: World, instance: Instance, session_id: str, base: str) -> str:
 
 def present(judge: Judge, instance: Instance, session: Session, fresh: str) -> str:
     """The clause that says why this instance must see the session; ``fresh`` is the one for its own appends."""
+    crashed = crash_blame.gone(session)
+    if crashed:
+        return crashed
     tag = suspect(session)
     if instance.number in session.shown and (tag in STRONG_TAGS if session.pending else tag):
         return tag
@@ -111,6 +115,9 @@ def stale(judge: Judge, handle: Handle) -> str:
 def raising(judge: Judge, handle: Handle, offset: int, length: int | None) -> str:
     """The clause broken where a read that must answer raises."""
     session = handle.session
+    crashed = crash_blame.failing(session)
+    if crashed:
+        return crashed
     if handle.swept:
         return "FLUSH-04"
     if (offset and offset >= len(session.log)) or length == 0:
@@ -126,6 +133,9 @@ def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) ->
         bounded: an offset or a length was given, so that the slicing may be at fault.
     """
     session = handle.session
+    crashed = crash_blame.short(handle, judge.world.instances[handle.instance], session, seq)
+    if crashed:
+        return crashed
     tag = suspect(session)
     if tag in STRONG_TAGS and seq < session.verified:
         return tag
@@ -140,9 +150,12 @@ def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) ->
     return "SEQ-04" if promised_by_sight else stale(judge, handle)
 
 
-def altered(handle: Handle, seq: int, event: Any = None) -> str:
+def altered(judge: Judge, handle: Handle, seq: int, event: Any = None) -> str:
     """The clause broken where the event at ``seq`` is not the one that was appended."""
     session = handle.session
+    crashed = crash_blame.altered(judge.world.instances[handle.instance], session, seq, event, shown=handle.shown)
+    if crashed:
+        return crashed
     if seq in session.scribbled:
         return "SEQ-06"
     if seq < session.handed.get(handle.instance, 0):
@@ -154,22 +167,26 @@ def altered(handle: Handle, seq: int, event: Any = None) -> str:
     return "SEQ-01"
 
 
-def beyond(handle: Handle, extra: Sequence[Any]) -> str:
+def beyond(judge: Judge, handle: Handle, extra: Sequence[Any]) -> str:
     """The clause broken where a read shows events past the end of the log."""
     session = handle.session
     if any(_is_scribble(event) for event in extra):
         return "SEQ-06" if session.scribbled else "SEQ-07"
     if any(same(event, refused) for event in extra for refused in session.refused):
         return session.refused_by
+    crashed = crash_blame.beyond(judge.world.instances[handle.instance], session)
     tag = suspect(session)
-    return tag if tag in STRONG_TAGS else "SEQ-01"
+    return crashed or (tag if tag in STRONG_TAGS else "SEQ-01")
 
 
 def miscounted(judge: Judge, instance: Instance, session: Session, count: Any, floor: int) -> str:
     """The clause broken where a snapshot gives ``count`` events, where ``floor`` at least must be seen."""
     given = session.counted.get(instance.number, set())
-    if type(count) is not int or count < 0 or count >= floor:
+    if type(count) is not int or count < 0:
         return "REV-05"
+    crashed = crash_blame.miscounted(instance, session, count, floor)
+    if crashed or count >= floor:
+        return crashed or "REV-05"
     if count in given or not given:
         # It is behind the times: a count that was right once, or of a log that was empty once.
         if count and not given:
@@ -188,6 +205,9 @@ def refused_owner(handle: Handle, kind: str) -> str:
     """The clause broken where the rightful owner's append rejects with this kind of error."""
     if handle.disturbed:
         return handle.disturbed
+    crashed = crash_blame.refused(handle.session)
+    if crashed:
+        return crashed
     if handle.after_refusal:
         return "SEQ-09"
     if handle.reopened and handle.rounds == 0:

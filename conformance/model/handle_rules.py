@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import blame, identity_blame, value_blame
+from conformance.model import blame, crash_blame, crash_rules, identity_blame, value_blame
 from conformance.model.batches import UNSUPPORTED, JsonGrade, Refusals, batch_refusals, json_grade, understood
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
@@ -46,6 +46,8 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
     session = handle.session
     if refused_as_closed(judge, handle, outcome):
         return
+    if handle.is_writer and not session.opaque:
+        crash_rules.settle_by_append(judge, handle, op, outcome)
     refusals = batch_refusals(op.events, len(session.log), judge.capabilities)
     if _refused_as_read_only(judge, handle, outcome, refusals.kinds | refusals.may):
         _remember_refused(handle, op, "OWN-06")
@@ -219,7 +221,8 @@ def _accepted_batch(
     identity_blame.touch_kin(world, session)
     session.home = handle.instance
     session.stir += 1
-    session.grown_at = world.step
+    session.grown_at, session.grown_call = world.step, world.call
+    crash_rules.grew(world, handle)
     forget_looks(session)
     if found is not Standing.CONTESTED:
         materialise(world, session)
@@ -273,6 +276,9 @@ def _flush_blame(judge: Judge, handle: Handle, kind: str) -> str:
     """The clause broken where a flush that must work rejects with this kind of error."""
     if handle.disturbed:
         return handle.disturbed
+    crashed = crash_blame.refused(handle.session)
+    if crashed:
+        return crashed
     if handle.after_refusal:
         return "SEQ-09"
     if handle.session.log or kind in blame.OWNERSHIP_ERRORS or judge.capabilities.storage == "memory":

@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 
 from conformance.clauses import Violation, narrowest, violation
 from conformance.contract import Capabilities
-from conformance.model import cost_rules, crash_rules, handle_rules, root_rules, service_rules, view_rules
+from conformance.model import cost_rules, crash_rules, handle_rules, root_rules, service_rules, sweep_rules, view_rules
+from conformance.model.foresight import subject
 from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
 from conformance.model.operations import (
     Append,
@@ -56,8 +57,8 @@ Rule = Callable[["Judge", Call, Any, Outcome], None]
 
 RULES: dict[type[Operation], Rule] = {
     OpenInstance: service_rules.open_instance,
-    CloseInstance: service_rules.close_instance,
-    FlushInstance: service_rules.flush_instance,
+    CloseInstance: sweep_rules.close_instance,
+    FlushInstance: sweep_rules.flush_instance,
     Create: service_rules.create,
     OpenSession: service_rules.open_session,
     Stat: view_rules.stat,
@@ -81,6 +82,10 @@ _ON_HANDLES = (Read, Append, Flush, Close, Leave, Discard)
 class Judge:
     """Folds a history; one for each run of a program.
 
+    Args:
+        located: the backend gives the location of its artifacts, so that TORN applies; where it does not, what TORN
+            asks for is blamed on the wider clauses of DUR.
+
     Attributes:
         witnesses: clause id -> how often an answer was judged where another would have been a violation.
         exact: whether the latest completed call had one allowed answer only, whatever a backend claims.
@@ -88,8 +93,9 @@ class Judge:
         costs: what was counted so far.
     """
 
-    def __init__(self, capabilities: Capabilities) -> None:
+    def __init__(self, capabilities: Capabilities, *, located: bool = True) -> None:
         self.capabilities = capabilities
+        self.located = located
         self.world = World()
         self.costs = cost_rules.CostBook()
         self.witnesses: Counter[str] = Counter()
@@ -113,7 +119,15 @@ class Judge:
         call = Call(event.call, event.operation)
         self._calls[event.call] = call
         self.world.step += 1
+        self._note_subject(event)
         view_rules.take_floors(self, call)
+
+    def _note_subject(self, event: Invocation) -> None:
+        op = event.operation
+        name = subject(self, op if not isinstance(op, Crash) or op.during is None else op.during)
+        if self.world.about.setdefault(event.call, name) != name:
+            # A macro goes over several sessions under one number.
+            self.world.about[event.call] = None
 
     def _end(self, event: Completion) -> None:
         call = self._calls.pop(event.call)
@@ -126,6 +140,7 @@ class Judge:
             self.costs.spoil()
             return
         self._current, self._outcome = event.call, outcome
+        self.world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
         RULES[type(call.operation)](self, call, call.operation, outcome)
@@ -193,9 +208,9 @@ class Judgement:
     violation: Violation | None
 
 
-def judge_history(history: Iterable[Event], capabilities: Capabilities) -> Judgement:
-    """Fold a whole history; stops at the first violation."""
-    judge = Judge(capabilities)
+def judge_history(history: Iterable[Event], capabilities: Capabilities, *, located: bool = True) -> Judgement:
+    """Fold a whole history; stops at the first violation. ``located`` as in ``Judge``."""
+    judge = Judge(capabilities, located=located)
     try:
         for event in history:
             judge.feed(event)

@@ -1,26 +1,17 @@
-"""The rules for ``create``, ``open`` and the service's own ``flush`` and ``close``."""
+"""The rules for ``create`` and ``open``, of instances and of sessions."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from conformance.model import blame, identity_blame, value_blame, vocabulary_rules
+from conformance.model import blame, crash_blame, crash_rules, identity_blame, value_blame, vocabulary_rules
 from conformance.model.batches import header_refusals
 from conformance.model.history import HandleView, Outcome, Raised
-from conformance.model.operations import CloseInstance, Create, FlushInstance, OpenInstance, OpenSession
+from conformance.model.operations import Create, OpenInstance, OpenSession
 from conformance.model.state import Handle, Instance, Session
-from conformance.model.transitions import (
-    Standing,
-    cover,
-    demote,
-    end_handle,
-    hush,
-    standing,
-    touch,
-)
+from conformance.model.transitions import confirm, demote, hush, touch
 from conformance.model.views import headers_differ, note_verdict, said_absent
-from conformance.model.words import names_session
 
 if TYPE_CHECKING:
     from conformance.model.judge import Call, Judge
@@ -42,8 +33,12 @@ def open_instance(judge: Judge, call: Call, op: OpenInstance, outcome: Outcome) 
     """A fresh instance over the same root must come up."""
     world = judge.world
     others = [each for each in world.instances.values() if not each.closed]
-    clause = "FRESH-04" if others else "MAT-05"
+    crashed = crash_blame.opening(world.aftermath)
+    clause = crashed or ("FRESH-04" if others else "MAT-05")
     judge.demand_success(outcome, clause, "a fresh instance over the same storage")
+    if crashed and world.aftermath is not None:
+        judge.witness(crashed)
+        world.aftermath.opened = True
     world.instances[op.instance] = Instance(op.instance, world.step)
     judge.exact = True
 
@@ -70,7 +65,8 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
         refusals.demand("SVC-02", EXISTS)
     elsewhere = world.pending_elsewhere(op.instance, session_id)
     if elsewhere or (existing is not None and not certain and not existing.pending):
-        may |= TAKEN
+        # After a crash nobody owns it.
+        may |= EXISTS if existing is not None and existing.recovery is not None else TAKEN
     if not _ORDINARY_ID.fullmatch(session_id):
         may |= {"ValueError"}
     if existing is None and elsewhere and judge.capabilities.create_scope == "storage":
@@ -86,8 +82,12 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
         instance.failed_claim.setdefault(session_id, "OWN-04")
         if existing is not None and existing.unsure:
             note_verdict(judge, instance, session_id, "create", occupied=True, free=True)
+            if kind in EXISTS and existing.recovery is not None:
+                confirm(existing)
         return None
     clause = _create_blame(judge, instance, session_id, kind)
+    if existing is not None:
+        clause = crash_blame.failing(existing) or clause
     value = judge.demand_success(outcome, clause, f"a write handle of the new session {session_id!r:.80}")
     if not isinstance(value, HandleView):
         judge.fail("SVC-01", "a write handle")
@@ -106,6 +106,10 @@ def _refused_create(
 ) -> None:
     if existing is None and kind_of(outcome) in TAKEN - may and session_id in instance.failed_claim:
         judge.fail("OWN-04", "refused as before: the first attempt took nothing")
+    taken = crash_blame.gone(existing) if existing is not None and "SVC-02" in must else ""
+    if taken and not kind_of(outcome):
+        judge.fail(taken, "refused: the session came through the crash")
+    judge.witness(*filter(None, [taken]))
     error = judge.demand_refusal(outcome, must, may=may)
     if existing is None and session_id in instance.failed_claim:
         judge.witness("OWN-04")
@@ -147,6 +151,11 @@ def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str
     judge.exact = world.known_to_all(op.instance, session_id) and session_id not in world.stored
     if not world.pending_elsewhere(op.instance, session_id) and session_id not in world.stored:
         judge.witness(_create_blame(judge, instance, session_id, "SessionAlreadyExistsError"))
+    if session_id in world.left:
+        session.reborn = world.never[session_id]
+    elif session_id in world.stored and world.stored[session_id].recovery is not None:
+        session.reborn = "TORN-04" if judge.located else "DUR-04"
+    world.left.discard(session_id)
     instance.failed_claim.pop(session_id, None)
     world.never.pop(session_id, None)
     note_verdict(judge, instance, session_id, "create", occupied=False)
@@ -176,9 +185,10 @@ def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) ->
             f"id={session.id!r:.80} and access={access!r} on the handle",
             f"id={value.id!r:.80} and access={value.access!r}",
         )
+    crashed = crash_blame.header(session)
     difference = headers_differ(session.header, value.header, exact=exact)
     if difference:
-        clause = value_blame.in_header(session.header, value.header, exact=exact) or "SVC-01"
+        clause = value_blame.in_header(session.header, value.header, exact=exact) or crashed or "SVC-01"
         judge.fail(clause, "the header given to create", f"header{difference}")
     judge.witness(*value_blame.witnessed_header(session.header))
     if identity_blame.kin_of(judge.world, session.id):
@@ -186,8 +196,8 @@ def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) ->
     given, seen = session.inherited, value.inherited
     fits = seen == given if given is not None else seen in (None, 0)
     if not fits or type(seen) not in (int, type(None)):
-        judge.fail("SVC-09", f"inherited_event_count={given!r}", f"inherited_event_count={seen!r}")
-    judge.witness("SVC-01", "SVC-09")
+        judge.fail(crashed or "SVC-09", f"inherited_event_count={given!r}", f"inherited_event_count={seen!r}")
+    judge.witness("SVC-01", crashed or "SVC-09")
 
 
 def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) -> None:
@@ -212,6 +222,10 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
     kind = kind_of(outcome)
     if not certain and kind in NOT_FOUND:
         note_verdict(judge, instance, op.session, f"open {op.access}", occupied=False, free=session.unsure)
+        crash_rules.deny(judge, session)
+        return None
+    if kind in OWNED and crash_blame.taking(session) and judge.capabilities.lease is not None:
+        # The dead owner's lease may last.
         return None
     clause = _open_blame(judge, op, instance, session, kind)
     value = judge.demand_success(outcome, clause, f"a {op.access} handle of session {op.session!r:.80}")
@@ -219,6 +233,8 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
         judge.fail("SVC-01", f"a {op.access} handle")
     if certain:
         judge.witness(_open_blame(judge, op, instance, session, "SessionPersistenceNotFoundError"))
+    if session.recovery is not None:
+        judge.witness(crash_blame.failing(session, writing=op.access == "write"))
     if (op.access == "read" and session.owner is not None) or (op.access == "write" and not world.writers(session)):
         judge.witness(_open_blame(judge, op, instance, session, "SessionAlreadyOwnedError"))
     _admit_opened(judge, op, instance, session, value)
@@ -235,7 +251,7 @@ def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Out
         special = "ID-01"
     elif identity_blame.kin_of(judge.world, op.session):
         judge.witness("ID-01")
-    leaked = kind in TAKEN and op.session in instance.failed_claim
+    leaked = (kind in TAKEN and op.session in instance.failed_claim) or op.session in judge.world.left
     files = judge.capabilities.storage == "files"
     cause = identity_blame.led_away(op.session, kind, files=files) or "SVC-04"
     error = judge.demand_refusal(outcome, {special if leaked or not kind else cause: kinds})
@@ -276,6 +292,8 @@ def _refused_as_owned(judge: Judge, op: OpenSession, instance: Instance, session
 def _open_blame(judge: Judge, op: OpenSession, instance: Instance, session: Session, kind: str) -> str:
     """The clause broken where an ``open`` that must work rejects with this kind of error."""
     if op.access == "write" and kind in OWNED:
+        if crash_blame.taking(session):
+            return "OWN-08"
         if session.id in instance.failed_claim:
             return "OWN-04"
         kin = identity_blame.owned(judge.world, instance, session)
@@ -283,6 +301,8 @@ def _open_blame(judge: Judge, op: OpenSession, instance: Instance, session: Sess
     if op.access == "read" and session.owner is not None and kind in OWNED:
         return "OWN-03"
     cause = value_blame.unreadable(judge, session, kind) or identity_blame.unreadable(judge.world, session, kind)
+    if kind not in NOT_FOUND:
+        cause = crash_blame.failing(session, writing=op.access == "write") or cause
     if cause:
         return cause
     if op.access == "read" and session.owner is not None and kind not in NOT_FOUND:
@@ -295,10 +315,10 @@ def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Se
     handle = Handle(
         op.handle, op.instance, session, op.access, reopened=True, left_at=len(session.log), opened_at=world.step
     )
+    handle.found = handle.left_at
     _check_view(judge, handle, value, op.access)
     note_verdict(judge, instance, session.id, f"open {op.access}", occupied=True, free=session.unsure)
-    if session.unsure:
-        session.unsure, session.durable = False, True
+    confirm(session)
     session.show(op.instance, 0)
     judge.exact = world.known_to_all(op.instance, session.id) and (op.access == "read" or not world.writers(session))
     if op.access == "read":
@@ -310,86 +330,9 @@ def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Se
             # Another writer's events that no barrier covered: what this one continues at is not said.
             world.blur(session)
         session.owner = handle
-        if len(session.log) == session.covered:
+        if len(session.log) == max(session.covered, session.kept):
             session.home = op.instance
     world.handles[op.handle] = handle
     session.tag("SVC-11")
-    hush(world, session, "REV-03")
-
-
-def _active_writers(judge: Judge, instance: int) -> list[tuple[Handle, Standing]]:
-    return [
-        (handle, standing(judge.world, handle))
-        for handle in judge.world.handles.values()
-        if handle.instance == instance and handle.is_writer and not handle.closed
-    ]
-
-
-def _none_may_fail(judge: Judge, writers: list[tuple[Handle, Standing]]) -> bool:
-    """Whether no handle has a reason to fail; of the handles on blurred ids the model does not even know all."""
-    return not judge.world.blurred and all(found is Standing.OWNER for _, found in writers)
-
-
-def _demand_group(judge: Judge, outcome: Outcome, writers: list[tuple[Handle, Standing]], failing: str) -> Any:
-    """A sweep rejects with one group that names each session that could not be served, and no other way."""
-    must = [handle.session.id for handle, found in writers if found is Standing.BEATEN and not handle.lost]
-    wanted = f"one ExceptionGroup with a member that names each of {must!r:.200}"
-    if not isinstance(outcome, Raised) or outcome.error.kind != "ExceptionGroup":
-        judge.fail(failing, wanted)
-    for name in must:
-        if not any(names_session(member, name) for member in outcome.error.members):
-            judge.fail(failing, wanted, note=f"no member names {name!r:.80}")
-    judge.witness(failing)
-
-
-def flush_instance(judge: Judge, call: Call, op: FlushInstance, outcome: Outcome) -> None:
-    """FLUSH-01, FLUSH-02, FLUSH-04."""
-    world = judge.world
-    if world.instances[op.instance].closed:
-        return reject_on_closed_service(judge, outcome)
-    writers = _active_writers(judge, op.instance)
-    if any(found is Standing.BEATEN and not handle.lost for handle, found in writers):
-        _demand_group(judge, outcome, writers, "FLUSH-02")
-    elif not isinstance(outcome, Raised) or _none_may_fail(judge, writers):
-        judge.demand_success(outcome, "FLUSH-01", "resolved: no handle has a reason to fail")
-    else:
-        # A handle that lost its session, or may have, is named or passed over.
-        _demand_group(judge, outcome, writers, "FLUSH-02")
-    failed = isinstance(outcome, Raised)
-    for handle, found in writers:
-        if found is Standing.OWNER or (found is Standing.CONTESTED and not failed):
-            cover(world, handle, "failing service flush" if failed else "service flush")
-            if not failed:
-                judge.witness("FLUSH-01")
-        elif found is Standing.CONTESTED:
-            world.blur(handle.session)
-        elif found is Standing.BEATEN:
-            handle.lost = True
-    for handle in world.handles.values():
-        if handle.instance == op.instance and not handle.closed and not handle.is_writer:
-            handle.swept = True
-    judge.exact = _none_may_fail(judge, writers)
-    return None
-
-
-def close_instance(judge: Judge, call: Call, op: CloseInstance, outcome: Outcome) -> None:
-    """CLOSE-07, CLOSE-08."""
-    world, instance = judge.world, judge.world.instances[op.instance]
-    if instance.closed:
-        judge.demand_success(outcome, "CLOSE-08", "resolved: closing again is nothing")
-        judge.witness("CLOSE-08")
-        return
-    writers = _active_writers(judge, op.instance)
-    failed = isinstance(outcome, Raised)
-    if not failed or _none_may_fail(judge, writers):
-        judge.demand_success(outcome, "CLOSE-07", "resolved: every handle is drained and closed")
-    elif kind_of(outcome) != "ExceptionGroup":
-        # A handle that lost its session may fail or, with nothing left to write, close in peace.
-        judge.fail("CLOSE-07", "resolved, or one ExceptionGroup with a member for each handle that failed")
-    for handle, found in writers:
-        handle.lost = handle.lost or found is not Standing.OWNER
-    for handle in [each for each in world.handles.values() if each.instance == op.instance and not each.closed]:
-        end_handle(world, handle, "service close", judge.capabilities, failed=failed)
-        handle.closed = handle.closed_by_service = True
-    instance.closed = True
-    judge.exact = _none_may_fail(judge, writers)
+    hush(world, session, (crash_blame.looking(session) if op.access == "read" else "") or "REV-03")
+    crash_rules.opened(world, handle)

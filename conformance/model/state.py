@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.contract import SessionHeader
+from conformance.model.aftermath import Aftermath, Recovery
 
 STRONG_TAGS = tuple("SEQ-02 SEQ-11 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01".split())
 """Tags of operations that tried to change something; the others only looked."""
@@ -38,7 +39,7 @@ class Session:
         scribbled: seqs of events whose batch the caller overwrote after the call (SEQ-06).
         handed: instance -> how many events stood in results of its reads that the caller overwrote (SEQ-07).
         barrier_kind, barrier_at: how and at which step of the model the latest barrier was made.
-        grown_at: the step of the latest append.
+        grown_at, grown_call: the step of the latest append, and the number of its call.
         closed_at: the step of the latest close of an owner.
         read_unowned: a read open came since the latest owner, so that ownership taken now is its doing (OWN-03).
         counted: instance -> the event counts it gave.
@@ -47,6 +48,13 @@ class Session:
         given: seq -> the event as it was handed over, where that is beyond JSON's common ground.
         starts: seqs at which batches begin.
         unknown: seq and type of its first event that a closed vocabulary must not serve (FMT-02), or None.
+        barred, by_barrier, barrier_call: a barrier covered its existence, that many of its events, and with which call.
+        found: seqs (first, end) that the handle whose barrier covered them had found, and not written (DUR-11).
+        exists_found: the same of its existence.
+        lives: how many crashes it came through.
+        survived, kept: since the latest crash an instance showed that it exists, with that many events.
+        recovery: what is known of it since the latest crash, until its life is an ordinary one again.
+        reborn: the clause that a trace of an earlier session breaks, where a crash took that one.
     """
 
     id: str
@@ -73,6 +81,7 @@ class Session:
     barrier_kind: str = "flush"
     barrier_at: int = 0
     grown_at: int = 0
+    grown_call: int = -1
     closed_at: int | None = None
     read_unowned: bool = False
     counted: dict[int, set[int]] = field(default_factory=dict)
@@ -81,17 +90,29 @@ class Session:
     given: dict[int, dict[str, Any]] = field(default_factory=dict)
     starts: set[int] = field(default_factory=set)
     unknown: tuple[int, str] | None = None
+    barred: bool = False
+    by_barrier: int = 0
+    barrier_call: int = -1
+    found: list[tuple[int, int]] = field(default_factory=list)
+    exists_found: bool = False
+    lives: int = 0
+    survived: bool = False
+    kept: int = 0
+    recovery: Recovery | None = None
+    reborn: str = ""
 
     @property
     def settled(self) -> bool:
         """Whether it certainly is stored: a barrier covered it, or an instance other than its writer's saw it."""
-        return self.durable or self.eager or any(instance != self.home for instance in self.shown)
+        if self.durable or self.eager or self.survived:
+            return True
+        return any(instance != self.home for instance in self.shown)
 
     def floor(self, instance: int) -> int:
         """How many events a call of this instance must see."""
         if self.home == instance:
             return len(self.log)
-        return max(self.covered, self.shown.get(instance, 0))
+        return max(self.covered, self.kept, self.shown.get(instance, 0))
 
     def show(self, instance: int, upto: int) -> None:
         """An instance has been shown the session with that many events."""
@@ -147,6 +168,7 @@ class Handle:
 
     Attributes:
         opened_at: the model's step when it was opened.
+        found: how many events the log had when it was opened.
         close_error: kind of the error that its first close raised, or "".
         shown: how many events its own reads have shown (READ-03).
         wrote: it has a resolved append.
@@ -166,6 +188,7 @@ class Handle:
     session: Session
     access: str
     opened_at: int = 0
+    found: int = 0
     closed: bool = False
     closed_by_service: bool = False
     close_error: str = ""
@@ -205,6 +228,10 @@ class World:
         blurred: ids of which nothing is judged any more.
         refusal_of: id of the session whose append was refused last, until another session wrote (SEQ-09).
         families: ids by what a careless mapping to names leaves of them, for ``identity_blame``.
+        call: number of the call that is judged.
+        about: number of each call -> id of the session it is about, or None where it is about the whole service.
+        aftermath: the latest crash, or None.
+        left: ids that are free because of a crash; ``never`` has the clause.
     """
 
     stored: dict[str, Session] = field(default_factory=dict)
@@ -218,6 +245,10 @@ class World:
     blurred: set[str] = field(default_factory=set)
     refusal_of: str | None = None
     families: dict[str, list[str]] = field(default_factory=dict)
+    call: int = -1
+    about: dict[int, str | None] = field(default_factory=dict)
+    aftermath: Aftermath | None = None
+    left: set[str] = field(default_factory=set)
 
     def visible(self, instance: int, session_id: str) -> tuple[Session | None, bool]:
         """What this instance sees under an id: (session or None, certain)."""
@@ -228,7 +259,8 @@ class World:
         session = self.stored.get(session_id)
         if session is None:
             return None, True
-        known = session.durable or session.eager or session.home == instance or instance in session.shown
+        known = session.durable or session.eager or session.survived
+        known = known or session.home == instance or instance in session.shown
         return session, known and not session.unsure
 
     def blur(self, session: Session) -> None:

@@ -57,12 +57,39 @@ def cover(world: World, handle: Handle, kind: str) -> None:
     """A barrier of this kind resolved on the handle: its session exists, and its log so far is in F."""
     session = handle.session
     materialise(world, session)
-    session.covered = len(session.log)
-    session.durable = True
+    recovery = session.recovery
+    if recovery is not None and not recovery.fixed:
+        # How much it covers is told by the first look at the log.
+        recovery.covers = True
+        upto = recovery.low
+    else:
+        upto = len(session.log)
+    note_found(session, handle, upto)
+    session.covered = session.by_barrier = upto
+    session.durable = session.barred = True
+    session.barrier_call = world.call
     session.barrier_kind, session.barrier_at = kind, world.step
     session.stir += 1
     forget_looks(session)
     handle.dirty = False
+
+
+def note_found(session: Session, handle: Handle, upto: int) -> None:
+    """A barrier of the handle covers the session and that many events: of these it had found, and not written, some."""
+    if not session.barred and handle.reopened:
+        session.exists_found = True
+    end = min(handle.found, upto)
+    if end > session.by_barrier:
+        session.found.append((session.by_barrier, end))
+
+
+def confirm(session: Session) -> None:
+    """An instance showed the session: whatever was open about its existence, it exists."""
+    if session.recovery is not None:
+        session.recovery.seen = session.survived = True
+        session.unsure = False
+    elif session.unsure:
+        session.unsure, session.durable = False, True
 
 
 def forget_looks(session: Session) -> None:
@@ -105,8 +132,8 @@ def end_handle(world: World, handle: Handle, kind: str, capabilities: Capabiliti
 def _settle_close(world: World, handle: Handle, kind: str, capabilities: Capabilities) -> None:
     """The first close of an owner resolved: a barrier, unless the session never was (MAT-03)."""
     session = handle.session
-    if session.log or session.durable:
-        if handle.dirty or session.covered < len(session.log):
+    if session.log or session.durable or session.survived:
+        if handle.dirty or session.covered < len(session.log) or not session.durable:
             cover(world, handle, kind)
         if kind == "close":
             session.closed_at = world.step

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import blame, identity_blame, value_blame, vocabulary_rules
+from conformance.model import blame, crash_blame, crash_rules, identity_blame, value_blame, vocabulary_rules
 from conformance.model.batches import BAD_ARGUMENT, range_is_bad
 from conformance.model.handle_rules import CLOSED, refused_as_closed
 from conformance.model.history import Outcome, SnapshotView
 from conformance.model.operations import ListSessions, Read, Stat
 from conformance.model.service_rules import kind_of, reject_on_closed_service
 from conformance.model.state import STRONG_TAGS, Handle, Instance, Session
-from conformance.model.transitions import hush
+from conformance.model.transitions import confirm, hush
 from conformance.model.values import same
 from conformance.model.views import check_snapshot, note_verdict
 from conformance.model.words import first_difference, log_text, snapshot_id
@@ -50,6 +50,8 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
         wanted = "None: no such session is visible here"
         files = judge.capabilities.storage == "files"
         cause = identity_blame.led_away(op.session, kind_of(outcome), files=files)
+        if op.session in world.left and kind_of(outcome):
+            cause = clause
         value = judge.demand_success(outcome, cause or "SVC-05", wanted)
         if isinstance(value, SnapshotView) and identity_blame.is_of_other(world, op.session, snapshot_id(value)):
             clause = "ID-01"
@@ -66,11 +68,13 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
     clause = blame.present(judge, instance, session, "FRESH-02")
     cause = value_blame.unreadable(judge, session, kind_of(outcome)) if kind_of(outcome) else ""
     cause = cause or identity_blame.unreadable(world, session, kind_of(outcome))
+    cause = crash_blame.failing(session) or cause
     value = judge.demand_success(outcome, cause or clause, f"a snapshot of {session.id!r:.80}")
     if value is None:
         if certain:
             judge.fail(clause, f"a snapshot of {session.id!r:.80}")
         note_verdict(judge, instance, session.id, "stat", occupied=False, free=session.unsure)
+        crash_rules.deny(judge, session)
         return None
     if not isinstance(value, SnapshotView):
         judge.fail("SVC-05", f"a snapshot of {session.id!r:.80}")
@@ -87,8 +91,7 @@ def _admit_snapshot(
 ) -> None:
     note_verdict(judge, instance, session.id, source, occupied=True, free=session.unsure)
     check_snapshot(judge, instance, session, view, call.floors[session.serial], header_clause)
-    if session.unsure:
-        session.unsure, session.durable = False, True
+    confirm(session)
 
 
 def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) -> None:
@@ -96,7 +99,8 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
     world, instance = judge.world, judge.world.instances[op.instance]
     if instance.closed:
         return reject_on_closed_service(judge, outcome)
-    value = judge.demand_success(outcome, "SVC-06", "one snapshot for each visible session")
+    clause = crash_blame.listing(world.aftermath) or "SVC-06"
+    value = judge.demand_success(outcome, clause, "one snapshot for each visible session")
     if not isinstance(value, list) or not all(isinstance(item, SnapshotView) for item in value):
         judge.fail("SVC-06", "a list of snapshots")
     found: dict[Any, SnapshotView] = {}
@@ -122,7 +126,9 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
         clause = blame.absent(world, instance, session_id, "SVC-06")
         judge.fail(clause, f"no snapshot of {session_id!r:.80}: no such session is visible here")
     _witness_unlisted(judge, instance)
-    judge.witness("SVC-06")
+    judge.witness("SVC-06", clause)
+    if world.aftermath is not None:
+        world.aftermath.listed = True
     return None
 
 
@@ -146,6 +152,7 @@ def _check_listed(
         if certain:
             judge.fail(clause, f"a snapshot of {session.id!r:.80} among the others", "it is missing")
         note_verdict(judge, instance, session.id, "list", occupied=False, free=session.unsure)
+        crash_rules.deny(judge, session)
         return
     if certain:
         judge.witness(clause)
@@ -176,6 +183,7 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     floor = call.floors[session.serial]
     if vocabulary_rules.refused_read(judge, handle, op, floor, outcome):
         return
+    crash_rules.choose(judge.world, session, op.offset, getattr(outcome, "value", None))
     end = len(session.log) if op.length is None else op.offset + op.length
 
     def wanted() -> str:
@@ -191,10 +199,15 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     if len(value) < least:
         upto = op.offset + len(value)
         clause = blame.missing(judge, handle, upto, bounded=_bounded(op))
-        cut = upto >= session.verified and upto not in session.starts and blame.altered(handle, upto) == "SEQ-01"
+        cut = upto >= session.verified and upto not in session.starts and session.recovery is None
+        cut = cut and blame.altered(judge, handle, upto) == "SEQ-01"
         clause = (value_blame.lost(judge, session, upto) if cut else "") or clause
         judge.fail(clause, wanted, note=f"the log seems to end before seq {upto}")
     _witness_read(judge, handle, op, len(value), floor)
+    upto = op.offset + len(value)
+    came_short = op.length is None or len(value) < op.length
+    if session.recovery is not None and session.recovery.grown_at is None:
+        crash_rules.narrow(judge.world, session, upto if value else 0, upto if came_short else None)
     _admit_read(judge, handle, op, len(value), floor)
 
 
@@ -217,26 +230,27 @@ def _compare(judge: Judge, handle: Handle, op: Read, value: list[Any], wanted: C
             difference = first_difference(due, event, "event", exact=exact)
             judge.fail(_altered(judge, handle, seq, event), wanted, note=f"at seq {seq}: {difference}")
     extra = value[len(expected) :]
-    clause = blame.beyond(handle, extra)
+    clause = blame.beyond(judge, handle, extra)
     if clause == "SEQ-01" and extra:
         clause = identity_blame.shown(judge, handle.session, op.offset + len(expected), extra[0]) or clause
     judge.fail(clause, wanted, note=f"{log_text(extra)} beyond the log")
 
 
 def _altered(judge: Judge, handle: Handle, seq: int, event: Any) -> str:
-    clause = blame.altered(handle, seq, event)
+    clause = blame.altered(judge, handle, seq, event)
     session = handle.session
     if clause == "ID-01" and not identity_blame.shown(judge, session, seq, event):
         # It changed, and not into what one of its kin holds.
         return blame.suspect(session, but="ID-01") or ("READ-03" if seq < handle.shown else "SEQ-04")
     if clause != "SEQ-01":
         return clause
-    return identity_blame.shown(judge, session, seq, event) or value_blame.altered(judge, session, seq, event) or clause
+    cause = identity_blame.shown(judge, session, seq, event) or value_blame.altered(judge, session, seq, event)
+    return cause or ("DUR-01" if session.recovery is not None else clause)
 
 
 def _raising(judge: Judge, handle: Handle, op: Read, kind: str) -> str:
     clause = blame.raising(judge, handle, op.offset, op.length)
-    if not kind or clause in STRONG_TAGS:
+    if not kind or clause in STRONG_TAGS or crash_blame.failing(handle.session):
         return clause
     cause = value_blame.unreadable(judge, handle.session, kind)
     return cause or identity_blame.unreadable(judge.world, handle.session, kind) or clause
@@ -250,15 +264,16 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
     if _bounded(op) and session.log:
         found.add("READ-01")
     if not _bounded(op):
-        found.add(blame.beyond(handle, ()))
+        found.add(blame.beyond(judge, handle, ()))
     if count:
         # The clause changes only at these seqs, so that one event of each stretch stands for all of it.
         bounds = (first, handle.shown, session.verified, session.covered, *list(session.scribbled)[:1])
-        for seq in {bound for bound in bounds if first <= bound < upto}:
-            found.add(blame.altered(handle, seq))
+        for seq in {bound for bound in (*bounds, *crash_rules.bounds(session)) if first <= bound < upto}:
+            found.add(_altered(judge, handle, seq, None))
             if seq < floor:
                 found.add(blame.missing(judge, handle, seq, bounded=_bounded(op)))
-        fresh = [seq for seq in range(max(first, session.verified), upto) if blame.altered(handle, seq) == "SEQ-01"]
+        unread = range(max(first, session.verified), upto)
+        fresh = [seq for seq in unread if blame.altered(judge, handle, seq) == "SEQ-01"]
         found |= value_blame.witnessed(judge, session, fresh)
         if fresh and identity_blame.tells_apart(judge.world, session, fresh[0], upto):
             found.add("ID-01")
@@ -272,10 +287,12 @@ def _admit_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int) 
         handle.shown = max(handle.shown, upto)
         session.show(handle.instance, upto)
     handle.swept = False
-    if op.offset == 0 and upto == len(session.log):
+    whole = op.offset == 0 and upto == len(session.log)
+    if whole:
         session.tags.clear()
         session.verified = max(session.verified, upto)
+    crash_rules.read_back(judge.world, handle, upto if op.offset == 0 else 0, whole=whole)
     if op.scribble and count:
         session.handed[handle.instance] = max(session.handed.get(handle.instance, 0), upto)
-    hush(judge.world, session, "REV-03")
+    hush(judge.world, session, crash_blame.looking(session) or "REV-03")
     judge.exact = floor == len(session.log)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import HEADER_KEYS, SessionHeader
-from conformance.model import blame, identity_blame, value_blame
+from conformance.model import blame, crash_blame, identity_blame, value_blame
+from conformance.model.crash_rules import narrow
 from conformance.model.history import SnapshotView
 from conformance.model.state import Instance, RevisionBook, Session
 from conformance.model.values import plain, same
@@ -72,6 +73,8 @@ def check_snapshot(
 ) -> None:
     """One snapshot against what the instance must and may see."""
     exact = judge.capabilities.numbers == "exact"
+    listed = header_clause == "SVC-06"
+    header_clause = crash_blame.header(session) or header_clause
     difference = headers_differ(session.header, view.header, exact=exact)
     if difference:
         kin = identity_blame.is_of_other(judge.world, session.id, getattr(view.header, "id", None))
@@ -91,7 +94,7 @@ def check_snapshot(
         judge.fail("REV-05", "size_bytes is None, or a number of bytes", f"size_bytes={view.size_bytes!r}")
     # A snapshot without either number witnesses too: it could have given a wrong one.
     judge.witness("REV-05")
-    _check_equal(judge, instance, session, view, listed=header_clause == "SVC-06")
+    _check_equal(judge, instance, session, view, listed=listed)
     if floor == len(session.log):
         check_revision(judge, instance, session, view.revision)
     session.show(instance.number, 0)
@@ -129,6 +132,11 @@ def _check_count(judge: Judge, instance: Instance, session: Session, view: Snaps
         judge.witness(blame.miscounted(judge, instance, session, latest, floor))
     given.add(count)
     session.show(instance.number, count)
+    recovery = session.recovery
+    if recovery is not None and recovery.grown_at is None:
+        if not recovery.told:
+            recovery.counted_by = instance.number
+        narrow(judge.world, session, count, count)
 
 
 def _equal_logs(one: tuple[Session, int], other: tuple[Session, int]) -> bool:

@@ -1,0 +1,93 @@
+"""The rules for the service's own ``flush`` and ``close``, which go over every write handle of an instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from conformance.model.history import Outcome, Raised
+from conformance.model.operations import CloseInstance, FlushInstance
+from conformance.model.service_rules import kind_of, reject_on_closed_service
+from conformance.model.state import Handle
+from conformance.model.transitions import Standing, cover, end_handle, standing
+from conformance.model.words import names_session
+
+if TYPE_CHECKING:
+    from conformance.model.judge import Call, Judge
+
+
+def _active_writers(judge: Judge, instance: int) -> list[tuple[Handle, Standing]]:
+    return [
+        (handle, standing(judge.world, handle))
+        for handle in judge.world.handles.values()
+        if handle.instance == instance and handle.is_writer and not handle.closed
+    ]
+
+
+def _none_may_fail(judge: Judge, writers: list[tuple[Handle, Standing]]) -> bool:
+    """Whether no handle has a reason to fail; of the handles on blurred ids the model does not even know all."""
+    return not judge.world.blurred and all(found is Standing.OWNER for _, found in writers)
+
+
+def _demand_group(judge: Judge, outcome: Outcome, writers: list[tuple[Handle, Standing]], failing: str) -> Any:
+    """A sweep rejects with one group that names each session that could not be served, and no other way."""
+    must = [handle.session.id for handle, found in writers if found is Standing.BEATEN and not handle.lost]
+    wanted = f"one ExceptionGroup with a member that names each of {must!r:.200}"
+    if not isinstance(outcome, Raised) or outcome.error.kind != "ExceptionGroup":
+        judge.fail(failing, wanted)
+    for name in must:
+        if not any(names_session(member, name) for member in outcome.error.members):
+            judge.fail(failing, wanted, note=f"no member names {name!r:.80}")
+    judge.witness(failing)
+
+
+def flush_instance(judge: Judge, call: Call, op: FlushInstance, outcome: Outcome) -> None:
+    """FLUSH-01, FLUSH-02, FLUSH-04."""
+    world = judge.world
+    if world.instances[op.instance].closed:
+        return reject_on_closed_service(judge, outcome)
+    writers = _active_writers(judge, op.instance)
+    if any(found is Standing.BEATEN and not handle.lost for handle, found in writers):
+        _demand_group(judge, outcome, writers, "FLUSH-02")
+    elif not isinstance(outcome, Raised) or _none_may_fail(judge, writers):
+        judge.demand_success(outcome, "FLUSH-01", "resolved: no handle has a reason to fail")
+    else:
+        # A handle that lost its session, or may have, is named or passed over.
+        _demand_group(judge, outcome, writers, "FLUSH-02")
+    failed = isinstance(outcome, Raised)
+    for handle, found in writers:
+        if found is Standing.OWNER or (found is Standing.CONTESTED and not failed):
+            cover(world, handle, "failing service flush" if failed else "service flush")
+            if not failed:
+                judge.witness("FLUSH-01")
+        elif found is Standing.CONTESTED:
+            world.blur(handle.session)
+        elif found is Standing.BEATEN:
+            handle.lost = True
+    for handle in world.handles.values():
+        if handle.instance == op.instance and not handle.closed and not handle.is_writer:
+            handle.swept = True
+    judge.exact = _none_may_fail(judge, writers)
+    return None
+
+
+def close_instance(judge: Judge, call: Call, op: CloseInstance, outcome: Outcome) -> None:
+    """CLOSE-07, CLOSE-08."""
+    world, instance = judge.world, judge.world.instances[op.instance]
+    if instance.closed:
+        judge.demand_success(outcome, "CLOSE-08", "resolved: closing again is nothing")
+        judge.witness("CLOSE-08")
+        return
+    writers = _active_writers(judge, op.instance)
+    failed = isinstance(outcome, Raised)
+    if not failed or _none_may_fail(judge, writers):
+        judge.demand_success(outcome, "CLOSE-07", "resolved: every handle is drained and closed")
+    elif kind_of(outcome) != "ExceptionGroup":
+        # A handle that lost its session may fail or, with nothing left to write, close in peace.
+        judge.fail("CLOSE-07", "resolved, or one ExceptionGroup with a member for each handle that failed")
+    for handle, found in writers:
+        handle.lost = handle.lost or found is not Standing.OWNER
+    for handle in [each for each in world.handles.values() if each.instance == op.instance and not each.closed]:
+        end_handle(world, handle, "service close", judge.capabilities, failed=failed)
+        handle.closed = handle.closed_by_service = True
+    instance.closed = True
+    judge.exact = _none_may_fail(judge, writers)

@@ -1,0 +1,60 @@
+"""The fold over crashes, clause by clause, on hand-written histories (``crash_histories``)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from conformance.clauses import CLAUSES
+from conformance.model.judge import judge_history
+from tests.unit.model.crash_histories import ALLOWED, CASES, EAGER, PLAIN, Case
+from tests.unit.model.histories import history
+
+IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_right_answer_is_allowed_and_witnesses_the_clause(case: Case) -> None:
+    """The right answer breaks nothing and counts the clause once more than the steps before it."""
+    before = judge_history(history(case.steps), case.capabilities, located=case.located)
+    after = judge_history(history((*case.steps, case.right)), case.capabilities, located=case.located)
+    assert before.violation is None
+    assert after.violation is None
+    assert after.witnesses[case.clause] > before.witnesses[case.clause]
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
+    """The wrong answer breaks exactly the clause, at the call that gave it, and says what was expected."""
+    found = judge_history(history((*case.steps, case.wrong)), case.capabilities, located=case.located).violation
+    assert found is not None
+    assert found.clause == case.clause
+    assert found.call == len(case.steps)
+    assert found.expected
+    assert found.observed
+
+
+def test_every_clause_about_crashes_has_a_case() -> None:
+    """No clause of DUR or TORN that the fold judges is without a history that breaks it."""
+    elsewhere = {"DUR-10", "DUR-12"}
+    wanted = {each for each in CLAUSES if each.startswith(("DUR-", "TORN-"))} - elsewhere
+    assert wanted <= {case.clause for case in CASES}
+
+
+@pytest.mark.parametrize("told", ALLOWED)
+def test_what_a_crash_may_leave(told: str) -> None:
+    """None of these histories is called wrong."""
+    capabilities = EAGER if "eager" in told else PLAIN
+    assert judge_history(history(ALLOWED[told]), capabilities).violation is None
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_judging_is_pure(case: Case) -> None:
+    """The same history judged twice gives the same witnesses, and is not changed by it."""
+    told = history((*case.steps, case.right))
+    text = repr(told)
+    first = judge_history(told, case.capabilities, located=case.located)
+    second = judge_history(told, case.capabilities, located=case.located)
+    assert Counter(first.witnesses) == Counter(second.witnesses)
+    assert repr(told) == text
