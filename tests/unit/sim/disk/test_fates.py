@@ -1,0 +1,131 @@
+"""What became of each operation is told in names, by the rules that make the states."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conformance.sim.disk import Recorder
+from conformance.sim.disk import fates as fates_module
+from conformance.sim.disk.fates import fates_of, lost_calls, told
+from conformance.sim.disk.presets import PRESETS
+from conformance.sim.disk.states import Disk
+from conformance.sim.disk.trace import Trace
+
+
+@pytest.fixture
+def trace(patching: object, root: Path) -> Trace:
+    """A log that is durable, a write to it that is not, and a file that takes another one's place."""
+    with Recorder(root) as recorder:
+        recorder.mark_begin(0)
+        (root / "log").write_bytes(b"x" * 5_000)
+        for path in (root / "log", root):
+            fd = os.open(path, os.O_RDONLY)
+            os.fsync(fd)
+            os.close(fd)
+        recorder.mark_end(0)
+        recorder.mark_begin(1)
+        with open(root / "log", "ab", buffering=0) as stream:
+            stream.write(b"y" * 5_000)
+        recorder.mark_end(1)
+        (root / "d").mkdir()
+        recorder.mark_begin(2)
+        (root / "d" / "tmp").write_bytes(b"z")
+        os.rename(root / "d" / "tmp", root / "log")
+        recorder.mark_end(2)
+        return recorder.trace()
+
+
+def disk(trace: Trace, preset: str) -> Disk:
+    """The disk after all of it."""
+    made = Disk(trace.base, preset)
+    for op in trace.ops:
+        made.feed(op)
+    return made
+
+
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_nothing_lost_takes_nothing(trace: Trace, preset: str) -> None:
+    """Where no effect is lost every operation is durable, done, or survived, and no call is named."""
+    fates = fates_of(trace, preset, disk(trace, preset).state())
+    assert set(fates) == {"durable", "done", "survived"}
+    assert lost_calls(trace, fates) == ()
+
+
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_calls_are_named_exactly_where_something_was_taken(trace: Trace, preset: str) -> None:
+    """In every state, the effects that are lost are of operations told as lost or torn, and nothing else is."""
+    states = disk(trace, preset).states().states
+    assert len(states) > 2 or preset == "kill"
+    for state in states:
+        fates = fates_of(trace, preset, state)
+        taken = {index for index, fate in enumerate(fates) if fate in ("lost", "torn", "lost in part")}
+        assert {effect[0] for effect in state.lost} <= taken
+        assert bool(state.lost) == bool(taken)
+        assert "durable" not in {fates[effect[0]] for effect in state.lost}
+        assert lost_calls(trace, fates) == tuple(sorted({trace.calls[index] or 0 for index in taken} - {0}))
+
+
+def test_every_line_has_its_call_and_names(trace: Trace) -> None:
+    """What is told begins with the first operation that was not durable, and names paths as they were then."""
+    rename = len(trace.ops) - 2
+    lost = [(index, "page", 1) for index, call in enumerate(trace.calls) if call == 1]
+    state = disk(trace, "posix").state([*lost, (rename, "entry", 0)])
+    assert told(trace, fates_of(trace, "posix", state)) == (
+        "call 1: write 5000 bytes at 5000 of log: lost in part",
+        "no call: make the directory d: survived",
+        "call 2: create d/tmp: survived",
+        "call 2: write 1 bytes at 0 of d/tmp: survived",
+        "call 2: rename d/tmp to log, replacing it: lost",
+    )
+
+
+def test_every_kind_of_operation_is_told(patching: object, root: Path) -> None:
+    """Links, removals, sizes and syncs have their words, and the directories above the root theirs."""
+    with Recorder(root.parent / "absent" / "root") as recorder:
+        base = root.parent / "absent" / "root"
+        base.mkdir(parents=True)
+        (base / "f").touch()
+        (base / "s").symlink_to("f")
+        os.link(base / "f", base / "g")
+        os.truncate(base / "f", 3)
+        fd = os.open(base / "f", os.O_RDWR)
+        os.posix_fallocate(fd, 0, 10)
+        os.fdatasync(fd)
+        os.close(fd)
+        above = os.open(base.parent, os.O_RDONLY)
+        os.fsync(above)
+        os.close(above)
+        os.sync()
+        (base / "d").mkdir()
+        (base / "d").rmdir()
+        (base / "s").unlink()
+        trace = recorder.trace()
+    lines = told(trace.until(9), fates_of(trace.until(9), "posix", disk(trace.until(9), "posix").state()))
+    assert lines == (
+        "no call: make the directory a directory above the root: survived",
+        "no call: make the directory the root: durable",
+        "no call: create f: survived",
+        "no call: make the symbolic link s: survived",
+        "no call: link f as g: survived",
+        "no call: set the size of g from 0 to 3: durable",
+        "no call: reserve 10 bytes at 0 of g: durable",
+        "no call: fdatasync g",
+        "no call: fsync the directory a directory above the root",
+    )
+    rest = told(trace, fates_of(trace, "posix", disk(trace, "posix").state()))
+    assert rest == (
+        "no call: make the directory d: survived",
+        "no call: remove the directory d: survived",
+        "no call: remove s: survived",
+    )
+
+
+def test_long_stories_are_cut(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the latest operations are told, and how many came before them."""
+    monkeypatch.setattr(fates_module, "MOST_LINES", 2)
+    lines = told(trace, fates_of(trace, "posix", disk(trace, "posix").state()))
+    assert lines[0] == "3 operations before these"
+    assert len(lines) == 3
