@@ -42,14 +42,23 @@ class Recorder:
             only, and nothing is kept.
         carried: go on with this trace. The root is that of the trace, at the same names below another directory, and
             holds now what the trace's image holds. Operations are appended, and inodes keep their numbers.
+        untouched: the caller knows that nobody has anything under the root open, and saves the search for it.
     """
 
-    def __init__(self, root: str | os.PathLike[str], *, record: bool = True, carried: Trace | None = None) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        record: bool = True,
+        carried: Trace | None = None,
+        untouched: bool = False,
+    ) -> None:
         if carried is not None and not record:
             raise ValueError("a trace is carried on by a recorder that records: leave out record=False")
         self.root = root
         self.record = record
         self._carried = carried
+        self._untouched = untouched
         self._session: Session | None = None
         self._patching = Patching()
         self._unseen: tuple[str, ...] = ()
@@ -78,7 +87,7 @@ class Recorder:
         return self
 
     def _begin(self) -> Session:
-        session = Session(self.root, record=self.record, carried=self._carried)
+        session = Session(self.root, record=self.record, carried=self._carried, untouched=self._untouched)
         if self._carried is not None and self._carried.image.above != session.locator.above:
             raise RecorderError(
                 f"{self.root!r} lies at {session.locator.above!r} below the nearest directory that is there, and the"

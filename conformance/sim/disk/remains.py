@@ -22,7 +22,7 @@ from io import FileIO
 
 from conformance.sim.disk import real
 
-MOST_KEPT = 64
+MOST_KEPT = 200
 """Numbers that may wait for a collection before one is asked for; it takes about a tenth of a second."""
 
 

@@ -37,6 +37,7 @@ class Session:
     Args:
         record: keep the operations with their data, not the counts alone.
         carried: the trace that this recording goes on with.
+        untouched: nobody has anything under the root open.
 
     Attributes:
         files: the open descriptors under the root.
@@ -44,7 +45,14 @@ class Session:
         reasons: why what was recorded or counted is not all there was, as far as was noticed.
     """
 
-    def __init__(self, root: str | os.PathLike[str], *, record: bool, carried: Trace | None = None) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        record: bool,
+        carried: Trace | None = None,
+        untouched: bool = False,
+    ) -> None:
         self.files: dict[int, OpenFile] = {}
         self.owners: dict[int, weakref.ref[FileIO]] = {}
         self.reasons: list[str] = []
@@ -54,7 +62,7 @@ class Session:
         self.lock = threading.RLock()
         self.under = self.locator.under
         self.journal = Journal(self.locator, self.reasons, carried) if record else None
-        for path in _open_paths():
+        for path in () if untouched else _open_paths():
             if self.locator.match(path) is not None:
                 self.blind(f"{path!r} was open before the recording began")
 
