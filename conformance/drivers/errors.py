@@ -1,7 +1,8 @@
 """What goes wrong outside the contract: the user's spelling, the backend's start, or the kit itself.
 
 None of these is a verdict about a clause. Each door turns them into its own exit code: ``UsageError`` and
-``SetupError`` into 2 (pytest's 4), ``KitError`` into 4 (pytest's 3).
+``SetupError`` into 2 (pytest's 4), ``KitError`` into 4 (pytest's 3). ``NotMeasured`` ends no run: it is the reason of
+the verdict of that name.
 """
 
 from __future__ import annotations
@@ -17,3 +18,10 @@ class SetupError(UsageError):
 
 class KitError(Exception):
     """The kit contradicts itself, for instance the reference partner answers where the model allows something else."""
+
+
+class NotMeasured(Exception):
+    """Something may have been done that the kit cannot see, so that neither a pass nor a failure would be true.
+
+    The message is the reason, with the way out.
+    """

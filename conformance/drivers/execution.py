@@ -12,13 +12,14 @@ from pathlib import Path
 
 from conformance.clauses import Violation
 from conformance.contract import Backend
+from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.journal import Journal
 from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
-from conformance.model.operations import Macro, Operation, Program
+from conformance.model.operations import Crash, Macro, Operation, Program, StartCounting
 from conformance.sim import Choices
 
 
@@ -30,6 +31,7 @@ class Execution:
         root: its storage, absent at first.
         partner: the reference that takes every step beside it, or None.
         journal: where each operation is written down before it is performed.
+        crashes: the program may hold a ``Crash``, so that everything is recorded from the first operation on.
 
     Attributes:
         operations: what was performed so far.
@@ -47,6 +49,7 @@ class Execution:
         journal: Journal | None = None,
         choices: Choices | None = None,
         watchdog: Watchdog | None = None,
+        crashes: bool = False,
     ) -> None:
         self.backend = backend
         self.operations: list[Operation] = []
@@ -54,7 +57,7 @@ class Execution:
         self.judge = Judge(backend.capabilities)
         self.reference_answer = ""
         self._journal = journal
-        self._driver = InProcessDriver(backend, root, choices=choices, watchdog=watchdog)
+        self._driver = InProcessDriver(backend, root, choices=choices, watchdog=watchdog, crashes=crashes)
         self._partner = Partner(partner, root) if partner is not None else None
 
     @property
@@ -74,6 +77,7 @@ class Execution:
             Violation: the clause that the backend broke.
             KitError: the reference broke the model, or differs from what the model calls the only answer.
             SetupError: the first instance could not be opened.
+            NotMeasured: a crash, of a backend that does what the kit cannot see.
         """
         if self._journal is not None:
             self._journal.note(operation)
@@ -90,7 +94,7 @@ class Execution:
         begun = Invocation(call, operation, at=self._driver.now_us())
         self.history.append(begun)
         self.judge.feed(begun)
-        outcome = self._driver.perform(operation)
+        outcome = self._driver.perform(operation, call)
         ended = Completion(call, outcome, at=self._driver.now_us())
         self.history.append(ended)
         try:
@@ -155,9 +159,13 @@ def run_program(
     """Perform a whole program; stops at the first violation.
 
     Raises:
-        KitError, SetupError: as ``Execution.do``.
+        KitError, SetupError, NotMeasured: as ``Execution.do``.
+        UsageError: it holds a crash, and counts what calls use, or the backend stores nothing in files.
     """
-    execution = Execution(backend, root, partner=partner, journal=journal, watchdog=watchdog)
+    crashes = any(isinstance(operation, Crash) for operation in program.operations)
+    if crashes and any(isinstance(operation, StartCounting) for operation in program.operations):
+        raise UsageError("a program counts what calls use, or it crashes: one recording cannot do both")
+    execution = Execution(backend, root, partner=partner, journal=journal, watchdog=watchdog, crashes=crashes)
     found: Violation | None = None
     try:
         for operation in program.operations:

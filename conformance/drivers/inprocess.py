@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from conformance.contract import Backend
 from conformance.drivers.counting import Counters
-from conformance.drivers.errors import SetupError
+from conformance.drivers.crashes import Left, Recording, unheard
+from conformance.drivers.errors import SetupError, UsageError
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import CallerError, Observer, fresh_header, scribble
@@ -27,6 +28,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Crash,
     Create,
     Discard,
     Flush,
@@ -45,6 +47,7 @@ from conformance.model.operations import (
 from conformance.model.tree import TreeView
 from conformance.model.values import clone
 from conformance.sim import Choices, SimRefused
+from conformance.sim.disk import Patching, Recorder, RecorderError
 
 
 class Absent(Exception):
@@ -55,15 +58,36 @@ class InProcessDriver:
     """One backend over one root, driven call by call on its own loop.
 
     Args:
+        root: absent; the worlds after a crash lie beside it, as ``<root>-life2`` and so on.
         watchdog: told of each call, where one is running.
+        crashes: the program may hold a ``Crash``: what the backend does to its files is recorded from the first call
+            on. It costs little where a ``Patching`` is entered around it, and the backend's module was imported inside.
+
+    Raises:
+        UsageError: crashes of a backend that stores nothing in files.
     """
 
     def __init__(
-        self, backend: Backend, root: Path, *, choices: Choices | None = None, watchdog: Watchdog | None = None
+        self,
+        backend: Backend,
+        root: Path,
+        *,
+        choices: Choices | None = None,
+        watchdog: Watchdog | None = None,
+        crashes: bool = False,
     ) -> None:
         self.backend = backend
+        if crashes and backend.capabilities.storage != "files":
+            raise UsageError(
+                f"backend {backend.name!r}: a crash takes files, and it has storage={backend.capabilities.storage!r}"
+            )
+        self._place = root
+        self._lives = 0
         self._premises = Premises(root) if backend.capabilities.storage == "files" else None
         self.root = root if self._premises is None else self._premises.root
+        self._crashes = crashes
+        self._patched = contextlib.ExitStack()
+        self._recording: Recording | None = None
         self._host = host_for(backend.capabilities, choices)
         self._watchdog = watchdog
         self._observer = Observer(backend)
@@ -76,17 +100,34 @@ class InProcessDriver:
         """The time of the history, in microseconds."""
         return self._host.now_us()
 
-    def perform(self, operation: Operation) -> Outcome:
+    @property
+    def recorder(self) -> Recorder | None:
+        """What was done to the files, with ``crashes`` and from the first call on."""
+        return None if self._recording is None else self._recording.recorder
+
+    def perform(self, operation: Operation, call: int | None = None) -> Outcome:
         """Perform one operation to its end.
+
+        Args:
+            call: its number in the history; what is recorded meanwhile belongs to that call.
 
         Raises:
             SetupError: the first instance could not be opened, or the backend needs a real loop.
-            RecorderError: it is ``StartCounting``, and another driver of this process is counting.
+            RecorderError: it counts or crashes, and this driver, or another one of this process, does the other.
+            NotMeasured: it is a ``Crash``, and something may have been done that was not seen.
         """
         if isinstance(operation, StartCounting | ReadCounters):
             return self._count(operation)
+        if self._crashes and self._lives == 0:
+            self._begin_life(None)
+        if isinstance(operation, Crash):
+            return self._crash(operation, call)
+        return self._perform(operation, call, acknowledged=True)
+
+    def _perform(self, operation: Operation, call: int | None, *, acknowledged: bool) -> Outcome:
         try:
-            return Returned(self._run(operation, _PERFORM[type(operation)](self, operation)))
+            performed = _PERFORM[type(operation)](self, operation)
+            return Returned(self._run(operation, performed, call, acknowledged=acknowledged))
         except Absent:
             return Skipped()
         except NeverEnded as error:
@@ -108,6 +149,8 @@ class InProcessDriver:
     def _count(self, operation: StartCounting | ReadCounters) -> Outcome:
         if isinstance(operation, ReadCounters):
             return Skipped() if self._counters is None else Returned(self._counters.take())
+        if self._crashes:
+            raise RecorderError("one recording for each program: it counts what calls use, or it crashes, not both")
         if self._counters is None:
             counters = Counters(self.root, in_memory=self.backend.capabilities.storage == "memory")
             counters.start()
@@ -115,17 +158,65 @@ class InProcessDriver:
         self._counters.take()
         return Returned()
 
-    def _run(self, operation: Operation, call: Coroutine[Any, Any, Value]) -> Value:
-        counting = contextlib.nullcontext() if self._counters is None else self._counters.call(operation)
+    def _run(
+        self, operation: Operation, performed: Coroutine[Any, Any, Value], call: int | None, *, acknowledged: bool
+    ) -> Value:
+        seen: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if self._counters is not None:
+            seen = self._counters.call(operation)
+        elif self._recording is not None and call is not None:
+            seen = self._recording.call(call, acknowledged=acknowledged)
+        with self._watched(operation.kind), seen:
+            return self._host.run(performed)
+
+    @contextlib.contextmanager
+    def _watched(self, what: str) -> Iterator[None]:
         if self._watchdog is None:
-            with counting:
-                return self._host.run(call)
-        self._watchdog.watch(f"backend {self.backend.name!r}: {operation.kind}", self._host.remember)
+            yield
+            return
+        self._watchdog.watch(f"backend {self.backend.name!r}: {what}", self._host.remember)
         try:
-            with counting:
-                return self._host.run(call)
+            yield
         finally:
             self._watchdog.rest()
+
+    def _begin_life(self, left: Left | None) -> None:
+        """Begin to record: at first with everything above the root in place, and later in what a crash left."""
+        self._lives += 1
+        if left is None:
+            self._patched.enter_context(Patching())
+        else:
+            self._premises = Premises(self._place.with_name(f"{self._place.name}-life{self._lives}"))
+            self.root = self._premises.root
+        if self._premises is not None:
+            self._premises.prepare()
+        if left is not None:
+            left.write(self.root)
+        self._recording = Recording(self.root, None if left is None else left.carried)
+
+    def _crash(self, crash: Crash, call: int | None) -> Outcome:
+        """End every instance, and go on in the world that the crash leaves."""
+        if self._recording is None:
+            raise RecorderError("a crash has to be recorded from the first call on: make the driver with crashes=True")
+        if crash.during is not None:
+            if call is None or type(crash.during) not in _PERFORM:
+                raise ValueError(f"a crash comes during a call of the backend that has a number: {call=}, {crash!r}")
+            self._perform(crash.during, call, acknowledged=False)
+        left = self._recording.crash(crash, call)
+        self._recording = None
+        self._end_life(left)
+        self._begin_life(left)
+        return Returned(left.view)
+
+    def _end_life(self, left: Left) -> None:
+        """Take the dead instances away. Nothing is recorded, and what they still do is done to the old directory."""
+        self._host.drop()
+        left.remains.close()
+        with unheard(), self._watched("after a crash"):
+            self._instances.clear()
+            self._handles.clear()
+            self._host.renew()
+            gc.collect(1)
 
     def finish(self) -> None:
         """End every instance that is still open, as a user of it would, and drop the loop; errors no longer count."""
@@ -137,6 +228,10 @@ class InProcessDriver:
             if self._counters is not None:
                 self._counters.close()
                 self._counters = None
+            if self._recording is not None:
+                self._recording.close()
+                self._recording = None
+            self._patched.close()
 
     def _end_instances(self) -> None:
         for number in list(self._instances):
@@ -172,7 +267,7 @@ class InProcessDriver:
             return None
 
     async def _open_instance(self, op: OpenInstance) -> Value:
-        if self._premises is not None and not self._opened:
+        if self._premises is not None and not self._crashes and not self._opened:
             self._premises.prepare()
         self._instances[op.instance] = await enter_instance(self.backend, self.root, self._host.env)
         self._opened = True

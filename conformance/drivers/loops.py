@@ -48,6 +48,12 @@ class Host(Protocol):
     def remember(self, error: BaseException) -> None:
         """End the call under way with this error, even where a task of the backend swallows it."""
 
+    def drop(self) -> None:
+        """The instances on the loop are dead: none of their tasks goes on in the world of the next ones."""
+
+    def renew(self) -> None:
+        """Put the dropped loop away, and go on with a fresh one. Time goes on, and no token is given twice."""
+
     def close(self) -> None:
         """Drop what is left on the loop."""
 
@@ -56,6 +62,7 @@ class SimHost:
     """Virtual time: a deadline costs nothing and a deadlock is seen at once."""
 
     def __init__(self, choices: Choices | None = None) -> None:
+        self._choices = choices
         self._clock = VirtualClock()
         self._loop = SimLoop(choices, self._clock)
         self.env = Env(self._clock)
@@ -77,6 +84,15 @@ class SimHost:
         """See ``Host``."""
         self._loop.remember(error)
 
+    def drop(self) -> None:
+        """See ``Host``. Nothing is resumed."""
+        self._loop.drop()
+
+    def renew(self) -> None:
+        """See ``Host``. Suspended coroutines are closed here, quietly: their ``finally`` blocks run now."""
+        self._loop.bury()
+        self._loop = SimLoop(self._choices, self._clock)
+
     def close(self) -> None:
         """See ``Host``. Suspended coroutines are closed here, quietly, and not by the garbage collector."""
         self._loop.drop()
@@ -84,10 +100,7 @@ class SimHost:
 
 
 class _WallClock:
-    """The clock of a real loop's environment."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    """The clock of a real loop's environment, which all its loops share."""
 
     def now_ms(self) -> int:
         """Unix milliseconds."""
@@ -95,7 +108,7 @@ class _WallClock:
 
     def monotonic(self) -> float:
         """Seconds."""
-        return self._loop.time()
+        return time.monotonic()
 
 
 class RealHost:
@@ -103,10 +116,10 @@ class RealHost:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        clock: Clock = _WallClock(self._loop)
+        clock: Clock = _WallClock()
         # Two processes over one service must not give out the same tokens.
         self.env = Env(clock, seed=secrets.randbits(64))
-        self._start = self._loop.time()
+        self._start = clock.monotonic()
 
     def run(self, call: Coroutine[Any, Any, _T]) -> _T:
         """See ``Host``."""
@@ -122,10 +135,18 @@ class RealHost:
 
     def now_us(self) -> int:
         """See ``Host``."""
-        return int((self._loop.time() - self._start) * 1_000_000)
+        return int((time.monotonic() - self._start) * 1_000_000)
 
     def remember(self, error: BaseException) -> None:
         """See ``Host``; on a real loop the interrupt itself is all there is."""
+
+    def drop(self) -> None:
+        """See ``Host``. Threads cannot be dropped: tasks are cancelled and jobs awaited, in the old world."""
+        self.close()
+
+    def renew(self) -> None:
+        """See ``Host``."""
+        self._loop = asyncio.new_event_loop()
 
     def close(self) -> None:
         """See ``Host``."""

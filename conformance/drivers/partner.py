@@ -23,6 +23,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Crash,
     Create,
     Discard,
     Flush,
@@ -76,6 +77,10 @@ class Partner:
         if isinstance(operation, StartCounting | ReadCounters):
             # What the reference costs is not asked, and only one can be counted at a time.
             return None
+        if isinstance(operation, Crash) and not self._parted:
+            # Its own files are whole, and what became of the others is for the recovery to show.
+            self._driver.finish()
+            self._parted = True
         if self._parted or (not self._shares_storage and self._steps_aside(operation, judge)):
             return None
         answer = self._perform(operation)
@@ -90,7 +95,7 @@ class Partner:
 
     def answer(self, operation: Operation) -> str:
         """What the partner says to an operation at which the backend under test was found wrong, in a few words."""
-        if self._aside or self._parted or isinstance(operation, StartCounting | ReadCounters):
+        if self._aside or self._parted or isinstance(operation, StartCounting | ReadCounters | Crash):
             return ""
         return outcome_text(self._perform(operation))
 

@@ -45,9 +45,9 @@ class Workspace:
             shutil.rmtree(root)
 
     def drop_family(self, root: Path) -> None:
-        """Remove a root and those of the partners that were made beside it."""
+        """Remove a root, and those of partners and of later lives that were made beside it."""
         self.drop(root)
-        for beside in self.directory.glob(f"{root.name}-partner*"):
+        for beside in self.directory.glob(f"{root.name}-*"):
             self.drop(beside)
 
     def close(self) -> None:

@@ -1,0 +1,137 @@
+"""The recorded disk of one driver, and what a crash leaves of it.
+
+Promises: a `Recording` sees everything that a backend does under one root, call by call, and `Recording.crash` freezes
+it: the image must equal the real directory at that moment, and nothing that the dead instance still does is recorded.
+Any doubt about the recording ends in `NotMeasured` with the reason and the way out, never in a state.
+
+Does not: end the instance or open the next one; the driver does. It judges nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.drivers.errors import NotMeasured
+from conformance.model.history import CrashView
+from conformance.model.operations import Crash
+from conformance.sim.disk import Recorder, Tree
+from conformance.sim.disk.fates import fates_of, lost_calls, told
+from conformance.sim.disk.materialise import Attributes, attributes_at, materialise
+from conformance.sim.disk.presets import PRESETS
+from conformance.sim.disk.remains import Remains
+from conformance.sim.disk.states import Disk
+from conformance.sim.disk.trace import Trace
+
+WAY_OUT = "the way out is a recorder outside the process (strace), which sees every library and process"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a crash left behind.
+
+    Attributes:
+        tree: the files that the next life finds; attributes: path -> mode and time.
+        carried: the trace that the next life goes on with, or None where everything it finds is durable.
+        remains: what the dead instance has open.
+        view: what to tell of it.
+    """
+
+    tree: Tree
+    attributes: dict[str, Attributes]
+    carried: Trace | None
+    remains: Remains
+    view: CrashView
+
+    def write(self, root: Path) -> None:
+        """Make the world of the next life under an absent root."""
+        materialise(self.tree, root, self.attributes)
+
+
+class Recording:
+    """What a backend does under one root, from now to `close` or `crash`.
+
+    Args:
+        root: may be absent; nothing under it is open.
+        carried: the trace of the earlier life that this one goes on with.
+
+    Raises:
+        RecorderError: something else is being recorded in this process.
+    """
+
+    def __init__(self, root: Path, carried: Trace | None = None) -> None:
+        self.recorder = Recorder(root, carried=carried, untouched=True)
+        self.recorder.__enter__()
+
+    @contextlib.contextmanager
+    def call(self, number: int, *, acknowledged: bool) -> Iterator[None]:
+        """What is done inside belongs to that call.
+
+        Args:
+            acknowledged: whether its caller learns that it resolved.
+        """
+        self.recorder.mark_begin(number)
+        try:
+            yield
+        except BaseException:
+            self.recorder.mark_end(number, resolved=False)
+            raise
+        self.recorder.mark_end(number, resolved=acknowledged)
+
+    def doubts(self) -> str:
+        """Why the recording cannot be trusted, as a phrase; "" where it can."""
+        return "; ".join(self.recorder.doubts())
+
+    def crash(self, crash: Crash, number: int | None) -> Left:
+        """End the recording as that crash ends it.
+
+        Args:
+            number: of the call that was under way; the trace is cut inside it where the crash says so.
+
+        Raises:
+            NotMeasured: something may have been done that was not seen.
+            KeyError: an unknown preset.
+        """
+        is_power_loss = PRESETS[crash.preset].is_power_loss
+        doubts = self.doubts()
+        if doubts:
+            raise NotMeasured(f"{doubts}; {WAY_OUT}")
+        recorder = self.recorder
+        whole, attributes, remains = recorder.trace(), recorder.attributes(), recorder.left_open()
+        self.close()
+        trace = whole
+        if crash.during is not None and number is not None:
+            place = whole.place_of(number, crash.after)
+            trace = whole.until(place)
+            if place < len(whole.ops):
+                trace = trace.with_part_of(whole.ops[place], crash.cut, whole.calls[place])
+        disk = Disk(trace.base, crash.preset)
+        for op in trace.ops:
+            disk.feed(op)
+        state = disk.state(crash.lost, crash.tear)
+        fates = fates_of(trace, crash.preset, state)
+        carried = None if is_power_loss else trace
+        view = CrashView(lost_calls(trace, fates), told(trace, fates))
+        return Left(state.tree, attributes_at(state.tree, whole.image.tree(), attributes), carried, remains, view)
+
+    def close(self) -> None:
+        """End it."""
+        self.recorder.__exit__()
+
+
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """What the dead raise while they are taken away is no observation, and nobody is told of it."""
+    hook = sys.unraisablehook
+    sys.unraisablehook = _ignore
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+
+
+def _ignore(unraisable: object) -> None:
+    """A crash runs no cleanup: whatever one does is neither right nor wrong."""
