@@ -1,14 +1,17 @@
-"""Whether this process on this machine can count what a backend uses: found out by trying, once for each plan.
+"""Whether this process on this machine can see what a backend does: found out by trying, once for each plan.
 
 A session is stored while everything is counted. Where neither the recorder nor the operating system sees a byte of
 that, or something was done that neither can follow, no count of that backend means anything, and the table has to say
-so with the reason. Nothing is judged here, and what the try left is removed.
+so with the reason. For crashes a session is stored, opened again and continued while everything is recorded: where the
+recording is not all there was, no crash of that backend can be made. Nothing is judged here, and what the try left is
+removed.
 """
 
 from __future__ import annotations
 
 from conformance.contract import Backend, SessionHeader
 from conformance.drivers.counting import PROCESS_COUNTS
+from conformance.drivers.crashes import WAY_OUT
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
@@ -17,15 +20,18 @@ from conformance.model.history import Returned
 from conformance.model.operations import (
     FILLED_AT,
     Close,
+    CloseInstance,
     Create,
     Fill,
     Flush,
     OpenInstance,
+    OpenSession,
     Operation,
     ReadCounters,
     StartCounting,
 )
 from conformance.model.usage import Usage
+from conformance.sim.disk.ops import Marker
 
 _STORED: tuple[Operation, ...] = (
     StartCounting(),
@@ -35,6 +41,51 @@ _STORED: tuple[Operation, ...] = (
     Flush(1),
     Close(1),
 )
+
+_CONTINUED: tuple[Operation, ...] = (
+    OpenInstance(1),
+    Create(1, 1, SessionHeader(id="calibration", created_at=FILLED_AT)),
+    *Fill(1, 0, 2, size=2, width=40).expand(),
+    Flush(1),
+    Close(1),
+    CloseInstance(1),
+    OpenInstance(2),
+    OpenSession(2, 2, "calibration", "write"),
+    *Fill(2, 4, 1, size=2, width=40).expand(),
+    Close(2),
+    CloseInstance(2),
+)
+
+
+def recording_gap(backend: Backend) -> str:
+    """Why crashes of a backend cannot be made in this process, as a phrase with the way out; "" where they can.
+
+    Enter a ``Patching`` before the backend's module is imported, and keep it while crashes are made: what a module
+    captured of ``os`` before may not be seen, and is then the reason that is given here.
+
+    A backend in memory has no crash; the table knows that without a try.
+
+    Raises:
+        SetupError: the backend could not be opened.
+        RecorderError: something else is being recorded in this process.
+    """
+    if backend.capabilities.storage == "memory":
+        return ""
+    if backend.capabilities.storage == "service":
+        return f"what a service stores is not under a root that could be recorded here; {WAY_OUT}"
+    with Workspace() as workspace, Watchdog() as watchdog:
+        driver = InProcessDriver(backend, workspace.fresh_root(), watchdog=watchdog, crashes=True)
+        try:
+            for call, operation in enumerate(_CONTINUED):
+                if not isinstance(driver.perform(operation, call), Returned):
+                    break
+            recorder = driver.recorder
+            doubts = () if recorder is None else recorder.doubts()
+            if not doubts and (recorder is None or all(isinstance(op, Marker) for op in recorder.ops)):
+                doubts = ("storing a session did nothing that the in-process recorder sees",)
+        finally:
+            driver.finish()
+    return f"{'; '.join(doubts)}; {WAY_OUT}" if doubts else ""
 
 
 def counting_gap(backend: Backend) -> str:
@@ -81,4 +132,4 @@ def gap_in(usage: Usage) -> str:
     )
 
 
-__all__ = ["counting_gap", "gap_in", "usage_of_a_store"]
+__all__ = ["counting_gap", "gap_in", "recording_gap", "usage_of_a_store"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import mmap
+import os
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +16,13 @@ from conformance import planning
 from conformance.clauses import Need, Standing
 from conformance.contract import Backend, Capabilities
 from conformance.drivers import counting
-from conformance.drivers.calibration import counting_gap, gap_in, usage_of_a_store
+from conformance.drivers.calibration import counting_gap, gap_in, recording_gap, usage_of_a_store
 from conformance.drivers.counting import PROCESS_COUNTS
+from conformance.drivers.crashes import WAY_OUT
 from conformance.drivers.registry import hold_backend, load_backend
 from conformance.model.usage import InputOutput, Usage
 from conformance.planning import Settings, make_plan
+from conformance.sim.disk import Patching
 from reference_backend.memory import MemoryPersistence
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -132,3 +138,56 @@ def test_plan_tries_only_where_costs_are_asked(tmp_path: Path, monkeypatch: pyte
     assert asked == []
     make_plan(Settings(backend="jsonl", clauses=("SEQ",), state=tmp_path))
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "jsonl",
+        "jsonl-raw",
+        "memory",
+        "tests/variants/plain_files.py:plain_files",
+        "tests/variants/buffered_files.py:buffered_files",
+    ],
+)
+def test_crashes_of_ordinary_backends_can_be_made(spec: str) -> None:
+    """Plain Python input and output is recorded whole; a backend in memory is left to the table."""
+    with Patching():
+        assert recording_gap(load_backend(spec, ROOT)) == ""
+
+
+def test_crashes_of_a_c_extension_are_not_measured() -> None:
+    """What SQLite writes is not recorded, and the reason names the files and the way out."""
+    gap = recording_gap(load_backend(SQLITE, ROOT))
+    assert "a file is on the disk and none recorded" in gap
+    assert gap.endswith(WAY_OUT)
+
+
+@pytest.mark.parametrize(
+    ("service", "reason"),
+    [
+        (Unseen, "storing a session did nothing that the in-process recorder sees"),
+        (Failing, "storing a session did nothing"),
+        (Mapping, "was mapped into memory for writing"),
+    ],
+)
+def test_what_cannot_be_recorded_says_why(service: type[MemoryPersistence], reason: str) -> None:
+    """Nothing recorded at all, and writes past the recorder, are reasons, each with the way out."""
+    gap = recording_gap(over_memory(service))
+    assert reason in gap
+    assert gap.endswith(WAY_OUT)
+
+
+def test_crashes_of_a_service_are_not_measured() -> None:
+    """What lies behind a connection has no root to be recorded."""
+    backend = Backend(name="far", open=Unseen, capabilities=Capabilities(storage="service"))
+    assert recording_gap(backend).startswith("what a service stores")
+
+
+def test_captured_functions_are_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that captured a sync before the patching, out of reach, may sync unseen."""
+    captured = types.ModuleType("captured_early")
+    captured.sync = functools.partial(os.fsync)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "captured_early", captured)
+    gap = recording_gap(load_backend("jsonl", ROOT))
+    assert gap.startswith("a barrier may be unseen: captured_early.sync")
