@@ -8,12 +8,13 @@ parsed back; ``program_text`` writes what runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import fields
 from typing import Any
 
 from conformance.contract import SessionHeader
 from conformance.model.history import (
+    CrashView,
     ErrorView,
     HandleView,
     Hung,
@@ -28,6 +29,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Crash,
     Create,
     Discard,
     Fill,
@@ -172,7 +174,9 @@ def header_text(header: SessionHeader) -> str:
 def handle_names(program: Program) -> dict[int, str]:
     """Number of a handle -> the name it goes by: ``w0`` for a writer, ``r1`` for a reader."""
     names: dict[int, str] = {}
-    for operation in program.operations:
+    for each in program.operations:
+        # The call that a crash cut short is one of the program's calls too.
+        operation = each.during if isinstance(each, Crash) and each.during is not None else each
         if isinstance(operation, Create):
             names[operation.handle] = f"w{operation.handle}"
         elif isinstance(operation, OpenSession):
@@ -225,7 +229,28 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return "read the counters"
         case Inspect():
             return "look at the files in and around the root"
+        case Crash():
+            return crash_text(operation, names)
     return f"{operation.kind} {short(operation)}"
+
+
+def crash_text(crash: Crash, names: Mapping[int, str]) -> str:
+    """One crash: ``--- crash: power is lost (ext4) during w0.flush(); 2 effects on the disk are lost``."""
+    what = "the process is killed" if crash.preset == "kill" else f"power is lost ({crash.preset})"
+    parts = [f"--- crash: {what}"]
+    if crash.during is not None:
+        parts[0] += f" during {call_text(crash.during, names)}"
+    if crash.after is not None:
+        parts.append(f"after {_counted(crash.after, 'disk operation')} of that call")
+    if crash.cut:
+        parts.append(f"{_counted(crash.cut, 'byte')} of the next write reached the disk")
+    if crash.lost:
+        parts.append(
+            f"{_counted(len(crash.lost), 'effect')} on the disk {'is' if len(crash.lost) == 1 else 'are'} lost"
+        )
+    if crash.tear is not None:
+        parts.append("one page is torn")
+    return "; ".join(parts)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -262,6 +287,9 @@ def value_text(value: Any) -> str:
             return f"snapshot {name}, revision #{revision}{count}"
         case Odd(text):
             return printable(text)
+        case CrashView(lost_calls):
+            calls = ", ".join(map(str, lost_calls))
+            return f"something of {_plural('call', lost_calls)} {calls} is lost" if lost_calls else "nothing is lost"
         case TreeView(outside, modes):
             return printable(", ".join(outside)) if outside else f"{len(modes)} paths under the root, none outside"
         case list() if any(isinstance(each, SnapshotView | Odd) for each in value):
@@ -270,6 +298,10 @@ def value_text(value: Any) -> str:
         case list():
             return events_text(value)
     return short(value)
+
+
+def _plural(noun: str, things: Sized) -> str:
+    return noun if len(things) == 1 else f"{noun}s"
 
 
 def error_text(error: ErrorView) -> str:

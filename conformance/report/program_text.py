@@ -3,6 +3,9 @@
 ``render_program`` takes operations as data and writes the script a person would have written: it opens the backend in
 a temporary directory, makes each call, goes on past the calls that were refused (printing the error), stops at the
 call that broke the clause and prints what was expected and what came. It shows a failure; it does not judge one.
+
+No plain program can cut the power under itself. Where one holds a crash, the script makes the calls before it, says
+what the crash was, and lists the calls after it; ``torntail replay`` performs all of it.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Crash,
     Create,
     Discard,
     Fill,
@@ -36,7 +40,7 @@ from conformance.model.operations import (
     StartCounting,
     Stat,
 )
-from conformance.report.abbreviate import handle_names, printable
+from conformance.report.abbreviate import call_text, handle_names, printable
 from conformance.report.events import FailureFound
 from conformance.report.python_values import Expressions, text_expression
 
@@ -141,6 +145,8 @@ class _Script:
         self.operations = program.operations[: len(program.operations) if call is None else call + 1]
         self.names: Mapping[int, str] = handle_names(program)
         self.spec, self.call = spec, call
+        crashes = (number for number, each in enumerate(self.operations) if isinstance(each, Crash))
+        self.crash = next(crashes, None)
         self.outcomes: dict[int, Outcome] = {e.call: e.outcome for e in history if isinstance(e, Completion)}
         self.knows = bool(self.outcomes)
         self.values = Expressions()
@@ -157,7 +163,7 @@ class _Script:
             body.append(f"print({text_expression('expected:')}, {text_expression(printable(expected))})")
         if observed:
             body.append(f"print({text_expression('in the run:')}, {text_expression(printable(observed))})")
-        if self.call is not None:
+        if self.call is not None and self.crash is None:
             body.append('print("observed:", repr(answer))')
         if self.has_stack:
             self.values.modules.add("contextlib")
@@ -184,6 +190,8 @@ class _Script:
         for number, operation in enumerate(self.operations):
             if number == 0 and not self.has_stack:
                 continue
+            if number == self.crash:
+                return [*lines, *self._from_crash(number, clause)]
             if isinstance(self.outcomes.get(number), Skipped):
                 lines.append(f"# Call {number} ({operation.kind}) was not made: what it needs was never returned.")
             elif number == self.call:
@@ -195,6 +203,18 @@ class _Script:
             else:
                 lines += self._ordinary(number, operation)
         return lines
+
+    def _from_crash(self, first: int, clause: str) -> list[str]:
+        """The crash, and the calls after it: what no plain program can perform."""
+        told = ["", "# What follows needs the crash itself; torntail replay performs it."]
+        for number in range(first, len(self.operations)):
+            text = " ".join(printable(call_text(self.operations[number], self.names)).split())
+            marks = f"  <- breaks {' '.join(printable(clause).split())}" if number == self.call else ""
+            told += _commented(f"{number}: {text}{marks}")
+        line = " ".join(printable(call_text(self.operations[first], self.names)).split())
+        told.append(f"print({text_expression(line)})")
+        told.append('print("the calls after it need the crash: torntail replay performs the whole case")')
+        return told
 
     def _ordinary(self, number: int, operation: Operation) -> list[str]:
         statement = self._statement(number, operation)
@@ -345,6 +365,10 @@ def _instance(operation: Operation) -> str:
 
 def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
+
+
+def _commented(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH - 8, initial_indent="#   ", subsequent_indent="#       ")
 
 
 def _from(module: str, names: set[str]) -> str:
