@@ -54,7 +54,7 @@ class Execution:
         self.backend = backend
         self.operations: list[Operation] = []
         self.history: list[Event] = []
-        self.judge = Judge(backend.capabilities)
+        self.judge = Judge(backend.capabilities, located=backend.gives("location"))
         self.reference_answer = ""
         self._journal = journal
         self._driver = InProcessDriver(backend, root, choices=choices, watchdog=watchdog, crashes=crashes)

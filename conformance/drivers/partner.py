@@ -5,7 +5,8 @@ reference is wrong. Wherever the model allows exactly one answer, on both sides,
 they are not, the model overlooked something, and that is told too. Where it allows several and the two took different
 ones, their worlds are not the same any more, and the partner leaves for the rest of the program. A partner in memory
 has no second instance: it stands aside while several instances live, and is built anew from the model's state when one
-is left.
+is left. No partner crashes: it stands aside from a crash on, until the recovery has shown what every session holds and
+one instance lives, and is then built anew too.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Partner:
         self._live: set[int] = set()
         self._aside = False
         self._parted = False
+        self._waits = False
         self._used = False
         self._generation = 0
         self._start()
@@ -77,10 +79,12 @@ class Partner:
         if isinstance(operation, StartCounting | ReadCounters):
             # What the reference costs is not asked, and only one can be counted at a time.
             return None
-        if isinstance(operation, Crash) and not self._parted:
-            # Its own files are whole, and what became of the others is for the recovery to show.
+        if isinstance(operation, Crash):
             self._driver.finish()
-            self._parted = True
+            self._waits = True
+        if self._waits:
+            self._return_if_told(judge)
+            return None
         if self._parted or (not self._shares_storage and self._steps_aside(operation, judge)):
             return None
         answer = self._perform(operation)
@@ -95,7 +99,7 @@ class Partner:
 
     def answer(self, operation: Operation) -> str:
         """What the partner says to an operation at which the backend under test was found wrong, in a few words."""
-        if self._aside or self._parted or isinstance(operation, StartCounting | ReadCounters | Crash):
+        if self._waits or self._aside or self._parted or isinstance(operation, Crash | StartCounting | ReadCounters):
             return ""
         return outcome_text(self._perform(operation))
 
@@ -137,6 +141,16 @@ class Partner:
                 return True
         return self._aside
 
+    def _return_if_told(self, judge: Judge) -> None:
+        """Come back after a crash, where nothing that it left is open any more."""
+        world = judge.world
+        live = [number for number, instance in world.instances.items() if not instance.closed]
+        if len(live) == 1 and not world.blurred and all(map(_is_told, world.stored.values())):
+            self._waits = self._parted = False
+            self._live = set(live)
+            self._used = True
+            self._rebuild(judge, live[0])
+
     def _rebuild(self, judge: Judge, instance: int) -> None:
         """Bring a new partner to the state that the surviving instance is in."""
         self._start()
@@ -150,6 +164,11 @@ class Partner:
         for number, handle in judge.world.handles.items():
             if handle.instance == instance and not handle.is_writer and not handle.closed:
                 builder.reader(number, handle.session)
+
+
+def _is_told(session: Session) -> bool:
+    """Whether it certainly exists, with a log that is known."""
+    return not session.unsure and not session.opaque and (session.recovery is None or session.recovery.fixed)
 
 
 def _ids(judge: Judge) -> list[str]:

@@ -505,14 +505,25 @@ def test_program_with_a_crash_is_performed_as_one(tmp_path: Path) -> None:
     assert Program.from_json(program.to_json()) == program
 
 
-def test_partner_stands_aside_after_a_crash(tmp_path: Path) -> None:
-    """From a crash on the reference says nothing."""
-    execution = Execution(jsonl, tmp_path / "r", partner=memory, crashes=True)
+@pytest.mark.parametrize("partner", [memory, jsonl], ids=["memory", "jsonl"])
+def test_partner_stands_aside_until_the_recovery_has_told(tmp_path: Path, partner: Backend) -> None:
+    """From a crash on the reference says nothing, until every log is known again; then it takes every step."""
+    other = replace(HEADER, id="t")
+    told = (OpenInstance(2), OpenSession(2, 3, "s", "write"), Read(3), OpenSession(2, 4, "t", "read"))
+    capabilities = replace(jsonl.capabilities, append_durability="flush")
+    execution = Execution(replace(jsonl, capabilities=capabilities), tmp_path / "r", partner=partner, crashes=True)
+    reference = execution._partner
+    assert reference is not None
     try:
-        for operation in (*WRITTEN, Crash("kill"), OpenInstance(2), OpenSession(2, 2, "s", "write")):
+        for operation in (*WRITTEN, Create(1, 2, other), Append(2, [event(0)])):
+            execution.do(operation)
+        assert reference.answer(Read(1)) != ""
+        for operation in (Crash("kill"), *told):
             assert isinstance(execution.do(operation), Returned)
-        assert execution._partner is not None
-        assert execution._partner.answer(Read(2)) == ""
+            assert reference.answer(Read(3)) == ""
+        for operation in (Read(4), Append(3, [event(3)]), Read(3)):
+            assert isinstance(execution.do(operation), Returned)
+            assert reference.answer(Read(3)) == reference.answer(Read(3, 0)) != ""
     finally:
         execution.finish()
 
