@@ -22,6 +22,7 @@ from conformance.drivers.crashes import WAY_OUT
 from conformance.drivers.errors import NotMeasured, UsageError
 from conformance.drivers.execution import Execution, run_program
 from conformance.drivers.inprocess import InProcessDriver
+from conformance.drivers.workspace import Workspace
 from conformance.model.history import CrashView, Outcome, Raised, Returned, Skipped
 from conformance.model.operations import (
     Append,
@@ -572,3 +573,16 @@ def test_opening_that_fails_after_a_crash_is_an_observation(lives: Callable[...,
     outcome = one.do(OpenInstance(2))
     assert isinstance(outcome, Raised)
     assert outcome.error.message == "refused"
+
+
+def test_worlds_go_with_their_family() -> None:
+    """What a crash left beside the root is removed with it, and nothing of another root."""
+    with Workspace() as workspace:
+        roots = [workspace.fresh_root() for _ in range(12)]
+        for root in (roots[0], roots[11]):
+            driver = InProcessDriver(planted(), root, crashes=True)
+            driver.perform(OpenInstance(1))
+            driver.perform(Crash("kill"))
+            driver.finish()
+        workspace.drop_family(roots[0])
+        assert sorted(path.name for path in workspace.directory.iterdir()) == ["r12", "r12-life2"]

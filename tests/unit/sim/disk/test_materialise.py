@@ -120,3 +120,22 @@ def test_clear_takes_everything_and_follows_nothing(furnished: Path, tmp_path: P
     clear(tmp_path / "link")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside"]
     assert (tmp_path / "outside" / "kept").exists()
+
+
+def test_clear_takes_more_and_less_than_was_expected(furnished: Path) -> None:
+    """What is expected is a hint: a tree that is exactly that goes, and so do one with other files, and none at all."""
+    tree = loaded(furnished).tree()
+    clear(furnished, tree)
+    assert not furnished.exists()
+    clear(furnished, tree)
+    materialise(tree, furnished)
+    (furnished / "d" / "more").touch()
+    clear(furnished, tree)
+    assert not furnished.exists()
+    materialise(tree, furnished)
+    (furnished / "empty").unlink()
+    clear(furnished, tree)
+    assert not furnished.exists()
+    furnished.touch()
+    clear(furnished, Tree())
+    assert not furnished.exists()
