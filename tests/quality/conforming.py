@@ -47,6 +47,7 @@ def _table() -> Iterator[Conforming]:
         ("plain_files", "plain_files", READS_WHOLE_FILES, "refuses what is beyond common JSON", "no lock on storage"),
         ("plain_files", "eager_files", READS_WHOLE_FILES, "materialises in create"),
         ("buffered_files", "buffered_files", READS_WHOLE_FILES, "buffers, and writes at barriers"),
+        ("marked_files", "marked_files", READS_WHOLE_FILES, "syncs at flush, with a durable mark in each batch"),
         ("newer_types", "newer_types", READS_WHOLE_FILES, "stores unknown types"),
         ("wide_values", "wide_values", READS_WHOLE_FILES, "accepts and returns what is beyond common JSON"),
         ("frozen_results", "frozen_results", READS_WHOLE_FILES, "results that cannot be changed"),

@@ -43,6 +43,7 @@ WANTED = {
     "exception classes of its own",
     "one file for all sessions",
     "buffers, and writes at barriers",
+    "syncs at flush, with a durable mark in each batch",
     "SQLite in one file",
     "the factory is a context manager",
     "the factory is an async context manager",

@@ -63,26 +63,53 @@ def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True) ->
     Raises:
         SessionPersistenceCorruptionError, SessionFormatUnsupportedError: it cannot be trusted or read.
     """
+    data = bytes_in(path)
+    if data is None:
+        return None
+    end = data.rfind(b"\n") + 1
+    line, *rest = data[:end].splitlines() or [b""]
+    header, inherited = header_in(path, line, checked=checked)
+    session_id = id_of(path)
+    try:
+        events = [json.loads(line) for line in rest]
+    except ValueError as cause:
+        raise damaged(path, cause) from cause
+    validate_stored_events(events, closed_vocabulary=closed_vocabulary, session_id=session_id, location=str(path))
+    return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())
+
+
+def bytes_in(path: Path) -> bytes | None:
+    """All bytes of a session's file; None where there is none."""
     if len(path.name) > LONGEST_NAME:
         # Such an id is refused at create, so there is no such session.
         return None
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         return None
-    end = data.rfind(b"\n") + 1
+
+
+def header_in(path: Path, line: bytes, *, checked: bool = True) -> tuple[SessionHeader, int | None]:
+    """The header and inherited count that the first line of a file holds.
+
+    Raises:
+        SessionPersistenceCorruptionError, SessionFormatUnsupportedError: as ``load``.
+    """
     session_id = id_of(path)
     try:
-        found, *events = [json.loads(line) for line in data[:end].splitlines()]
+        found = json.loads(line)
         assert_version(found.get("version"), session_id=session_id, location=str(path))
         header, inherited = header_from_json(found)
     except (ValueError, KeyError, AttributeError) as cause:
-        raise SessionPersistenceCorruptionError(
-            f"session {session_id!r}: {path} is damaged: {cause}", session_id=session_id, location=str(path)
-        ) from cause
+        raise damaged(path, cause) from cause
     if checked and header.id != session_id:
-        raise SessionPersistenceCorruptionError(
-            f"{path} holds session {header.id!r}", session_id=session_id, location=str(path)
-        )
-    validate_stored_events(events, closed_vocabulary=closed_vocabulary, session_id=session_id, location=str(path))
-    return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())
+        raise damaged(path, f"it holds session {header.id!r}")
+    return header, inherited
+
+
+def damaged(path: Path, problem: object) -> SessionPersistenceCorruptionError:
+    """The refusal of a file that cannot be trusted."""
+    session_id = id_of(path)
+    return SessionPersistenceCorruptionError(
+        f"session {session_id!r}: {path} is damaged: {problem}", session_id=session_id, location=str(path)
+    )

@@ -104,7 +104,7 @@ class OneFile(PlainFiles):
     @contextmanager
     def writing(self) -> Iterator[Callable[[bytes], None]]:
         """Keep other writers out; what comes is called with what is to stand behind the last complete line."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.make_root()
         with os.fdopen(os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield lambda data: write_at(file, self.file.read_bytes().rfind(b"\n") + 1, data)

@@ -146,12 +146,14 @@ class PlainHandle:
 
     def materialise(self, draft: Draft, data: bytes) -> None:
         """Let the file appear with its header and these bytes; the first instance to do so wins."""
-        self.service.root.mkdir(parents=True, exist_ok=True)
+        self.service.make_root()
         file, name = self.service.new_file()
         try:
             with file:
                 file.write(draft.line + data)
+            self.service.sync(name)
             os.link(name, self.path)
+            self.service.sync(self.service.root)
         except FileExistsError as cause:
             raise SessionAlreadyExistsError(
                 f"session {self.id!r} was stored by another instance", session_id=self.id
@@ -233,6 +235,13 @@ class PlainFiles:
         """An empty file in the root, under a name that no session has, and that name."""
         handle, name = tempfile.mkstemp(dir=self.root, prefix=".", suffix=".tmp")
         return os.fdopen(handle, "wb"), Path(name)
+
+    def make_root(self) -> None:
+        """Let the directory of all sessions be there."""
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def sync(self, path: Path) -> None:
+        """Nothing: what was written outlives the process, and no more than that is claimed."""
 
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
         """Begin a session and own it; nothing is written before its first append or flush."""
