@@ -24,14 +24,15 @@ from conformance.clauses import (
     ruling,
     select,
 )
-from conformance.contract import Backend
-from conformance.drivers.calibration import counting_gap
+from conformance.clauses.levels import preset_gap
+from conformance.contract import Backend, Durability
+from conformance.drivers.calibration import counting_gap, recording_gap
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines import MACHINES, MachineSpec
+from conformance.machines import MACHINES, MachineSpec, Tier, sweeps
 from conformance.model.operations import OpenInstance
 from conformance.report.events import (
     RunStarted,
@@ -45,19 +46,23 @@ class Profile:
     Attributes:
         budget: wall seconds for everything random in the run, shared among its machines; None for no limit.
         max_examples: programs for each machine.
+        tier: how far crash sweeps go.
+        thorough: every preset of the durability is tried, also where it was not asked for by name.
     """
 
     budget: float | None
     max_examples: int
+    tier: Tier
+    thorough: bool = False
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        "smoke": Profile(1.0, 20),
-        "default": Profile(30.0, 600),
-        "ci": Profile(240.0, 6_000),
-        "nightly": Profile(1_700.0, 1_000_000),
-        "soak": Profile(None, 1_000_000_000),
+        "smoke": Profile(1.0, 20, Tier(calls=2, second_lives=1)),
+        "default": Profile(40.0, 600, Tier(calls=4, second_lives=3)),
+        "ci": Profile(270.0, 6_000, Tier(calls=5, second_lives=3, recovery_crashes=3), thorough=True),
+        "nightly": Profile(1_700.0, 1_000_000, Tier(calls=6, second_lives=4, recovery_crashes=4), thorough=True),
+        "soak": Profile(None, 1_000_000_000, Tier(calls=7, second_lives=5, recovery_crashes=5), thorough=True),
     }
 )
 
@@ -170,16 +175,26 @@ def make_plan(settings: Settings) -> Plan:
     selected = select(settings.clauses)
     backend = load_backend(settings.backend, settings.base)
     _try_to_open(backend)
+    cannot: dict[Need, str] = {}
     route = in_process_route()
     rulings = _rulings(selected, backend, route, settings)
     if any(rulings[each.id].applies and Need.IO_COUNT in each.needs for each in selected):
         gap = counting_gap(backend)
         if gap:
-            route = in_process_route(cannot={Need.IO_COUNT: gap})
+            cannot[Need.IO_COUNT] = gap
+            route = in_process_route(cannot=cannot)
+            rulings = _rulings(selected, backend, route, settings)
+    if any(rulings[each.id].applies and Need.CRASH in each.needs for each in selected):
+        gap = recording_gap(backend)
+        if gap:
+            cannot[Need.CRASH] = gap
+            route = in_process_route(cannot=cannot)
             rulings = _rulings(selected, backend, route, settings)
     wanted = frozenset(rulings)
-    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES]
-    items = tuple(_item(check, backend, route, rulings) for check in checks if wanted.intersection(check.clauses))
+    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES, *sweeps(PROFILES[settings.profile].tier)]
+    items = tuple(
+        _item(check, backend, route, rulings, settings) for check in checks if wanted.intersection(check.clauses)
+    )
     return Plan(settings, backend, partner_for(backend), route, selected, rulings, items)
 
 
@@ -191,12 +206,18 @@ def _rulings(clauses: tuple[Clause, ...], backend: Backend, route: Route, settin
     }
 
 
-def _item(check: Scenario | MachineSpec, backend: Backend, route: Route, rulings: Mapping[str, Ruling]) -> Item:
+def _item(
+    check: Scenario | MachineSpec, backend: Backend, route: Route, rulings: Mapping[str, Ruling], settings: Settings
+) -> Item:
     reasons = [rulings[name] for name in check.clauses if name in rulings]
     skip = "" if any(each.applies for each in reasons) else reasons[0].reason
     needed = needs_standing(check.needs, backend, route)
     if not skip and not needed.applies:
         skip = needed.reason
+    if not skip and isinstance(check, MachineSpec) and check.preset:
+        asked: Durability | None = settings.durability  # type: ignore[assignment]
+        thorough = PROFILES[settings.profile].thorough
+        skip = preset_gap(check.preset, backend.capabilities.durability, asked, thorough=thorough)
     return Item(check.item_id, check.clauses, check.title, skip, check)
 
 

@@ -213,13 +213,15 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             programs=run.job.programs,
             operations=run.job.operations,
             witnesses=dict(run.job.witnesses),
+            coverage=run.job.coverage,
         ),
     ]
 
 
 def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
-    # Entered once around all programs of an item that counts; each of them would have to do it otherwise.
-    patching = Patching() if Need.IO_COUNT in run.item.check.needs else contextlib.nullcontext()
+    # Entered once around all programs of an item that counts or records; each would have to do it otherwise.
+    seen = {Need.IO_COUNT, Need.CRASH} & run.item.check.needs
+    patching = Patching() if seen else contextlib.nullcontext()
     try:
         with patching:
             if isinstance(run.item.check, Scenario):

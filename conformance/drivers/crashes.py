@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +51,23 @@ class Left:
         materialise(self.tree, root, self.attributes)
 
 
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A recording at one moment, for crashes that are tried out beside it.
+
+    Attributes:
+        trace: what was done. tree: the real files now; attributes: inode -> mode and time of them.
+    """
+
+    trace: Trace
+    tree: Tree
+    attributes: Mapping[int, Attributes]
+
+    def attributes_at(self, tree: Tree) -> dict[str, Attributes]:
+        """Path -> mode and time, for the paths of a tree that a crash may leave."""
+        return attributes_at(tree, self.tree, self.attributes)
+
+
 class Recording:
     """What a backend does under one root, from now to `close` or `crash`.
 
@@ -85,6 +102,18 @@ class Recording:
         """Why the recording cannot be trusted, as a phrase; "" where it can."""
         return "; ".join(self.recorder.doubts())
 
+    def frozen(self) -> Frozen:
+        """The recording as it is now; it goes on.
+
+        Raises:
+            NotMeasured: something may have been done that was not seen.
+        """
+        doubts = self.doubts()
+        if doubts:
+            raise NotMeasured(f"{doubts}; {WAY_OUT}")
+        trace = self.recorder.trace()
+        return Frozen(trace, trace.image.tree(), self.recorder.attributes())
+
     def crash(self, crash: Crash, number: int | None) -> Left:
         """End the recording as that crash ends it.
 
@@ -96,13 +125,9 @@ class Recording:
             KeyError: an unknown preset.
         """
         is_power_loss = PRESETS[crash.preset].is_power_loss
-        doubts = self.doubts()
-        if doubts:
-            raise NotMeasured(f"{doubts}; {WAY_OUT}")
-        recorder = self.recorder
-        whole, attributes, remains = recorder.trace(), recorder.attributes(), recorder.left_open()
+        frozen, remains = self.frozen(), self.recorder.left_open()
         self.close()
-        trace = whole
+        whole = trace = frozen.trace
         if crash.during is not None and number is not None:
             place = whole.place_of(number, crash.after)
             trace = whole.until(place)
@@ -115,7 +140,7 @@ class Recording:
         fates = fates_of(trace, crash.preset, state)
         carried = None if is_power_loss else trace
         view = CrashView(lost_calls(trace, fates), told(trace, fates))
-        return Left(state.tree, attributes_at(state.tree, whole.image.tree(), attributes), carried, remains, view)
+        return Left(state.tree, frozen.attributes_at(state.tree), carried, remains, view)
 
     def close(self) -> None:
         """End it."""

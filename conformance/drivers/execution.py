@@ -12,6 +12,7 @@ from pathlib import Path
 
 from conformance.clauses import Violation
 from conformance.contract import Backend
+from conformance.drivers.crashes import Frozen
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.journal import Journal
@@ -106,6 +107,21 @@ class Execution:
         if self._partner is not None:
             self._partner.follow(operation, outcome, self.judge)
         return outcome
+
+    @property
+    def latest(self) -> Outcome | None:
+        """What the latest operation came to; None before the first."""
+        ended = self.history[-1] if self.history else None
+        return ended.outcome if isinstance(ended, Completion) else None
+
+    def frozen(self) -> Frozen:
+        """What was done to the files so far.
+
+        Raises:
+            NotMeasured: something may have been done that was not seen.
+            RecorderError: the execution was made without ``crashes``, or nothing was performed.
+        """
+        return self._driver.frozen()
 
     def finish(self) -> None:
         """End what the program left open; to be called once, whatever happened."""

@@ -12,6 +12,7 @@ import inspect
 import secrets
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -71,7 +72,7 @@ async def enter_instance(backend: Backend, root: Path, env: Any = None) -> Insta
 
 
 async def _make(backend: Backend, root: Path, env: Any) -> Any:
-    parameter = _env_parameter(backend)
+    parameter = _env_parameter(backend.open)
     arguments = {}
     if parameter is not None and (env is not None or parameter.default is inspect.Parameter.empty):
         arguments["env"] = Env(_WallClock(), seed=secrets.randbits(64)) if env is None else env
@@ -81,12 +82,13 @@ async def _make(backend: Backend, root: Path, env: Any) -> Any:
 
 def takes_env(backend: Backend) -> bool:
     """Whether the factory has a parameter ``env``; where it has none, its clock and tokens are the real ones."""
-    return _env_parameter(backend) is not None
+    return _env_parameter(backend.open) is not None
 
 
-def _env_parameter(backend: Backend) -> inspect.Parameter | None:
+@lru_cache(maxsize=256)
+def _env_parameter(factory: Callable[..., Any]) -> inspect.Parameter | None:
     try:
-        return inspect.signature(backend.open).parameters.get("env")
+        return inspect.signature(factory).parameters.get("env")
     except (TypeError, ValueError):
         # Some callables written in C have no signature; they have no parameter of ours either.
         return None

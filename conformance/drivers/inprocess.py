@@ -16,7 +16,7 @@ from typing import Any
 
 from conformance.contract import Backend
 from conformance.drivers.counting import Counters
-from conformance.drivers.crashes import Left, Recording, unheard
+from conformance.drivers.crashes import Frozen, Left, Recording, unheard
 from conformance.drivers.errors import SetupError, UsageError
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import NeverEnded, host_for
@@ -217,6 +217,12 @@ class InProcessDriver:
             self._handles.clear()
             self._host.renew()
             gc.collect(1)
+
+    def frozen(self) -> Frozen:
+        """What was done to the files so far; see ``Recording.frozen``."""
+        if self._recording is None:
+            raise RecorderError("nothing is recorded: make the driver with crashes=True and perform something")
+        return self._recording.frozen()
 
     def finish(self) -> None:
         """End every instance that is still open, as a user of it would, and drop the loop; errors no longer count."""

@@ -58,6 +58,7 @@ class Job:
         findings: clause id -> the shortest program that breaks it.
         kit_error: the first error of the kit itself, with the program that shows it.
         spent: the hunt was ended by its budget.
+        coverage: one line that says what a sweep covered, or "".
     """
 
     backend: Backend
@@ -77,6 +78,7 @@ class Job:
     programs: int = 0
     operations: int = 0
     spent: bool = False
+    coverage: str = ""
     _shrink_until: float | None = None
     _roots: list[Path] = field(default_factory=list)
 
@@ -85,8 +87,8 @@ class Job:
         """Whether nothing was found yet that ends the search."""
         return self._shrink_until is None
 
-    def begin(self) -> Execution:
-        """A world of its own for the next program."""
+    def begin(self, *, crashes: bool = False) -> Execution:
+        """A world of its own for the next program; ``crashes`` where it may hold some."""
         root = self.workspace.fresh_root()
         self._roots.append(root)
         if self.journal is not None:
@@ -94,15 +96,18 @@ class Job:
         self.programs += 1
         # While a failure is made smaller the reference has nothing to say.
         partner = self.partner if self.is_searching else None
-        return Execution(self.backend, root, partner=partner, journal=self.journal, watchdog=self.watchdog)
+        return Execution(
+            self.backend, root, partner=partner, journal=self.journal, watchdog=self.watchdog, crashes=crashes
+        )
 
-    def end(self, execution: Execution) -> None:
-        """The program is over: count it and remove what it left."""
+    def end(self, execution: Execution, *, counted: bool = True) -> None:
+        """The program is over: count what it witnessed, unless it repeats another, and remove what it left."""
         execution.finish()
         if self.journal is not None:
             self.journal.end()
         self.operations += len(execution.operations)
-        self.witnesses.update(execution.witnesses)
+        if counted:
+            self.witnesses.update(execution.witnesses)
         for root in self._roots:
             self.workspace.drop_family(root)
         self._roots.clear()
@@ -113,9 +118,13 @@ class Job:
         Returns whether it ends the search. One of a clause that is not wanted is not even kept; one of a should clause
         ends its own program only, or a backend that breaks such a clause everywhere would hide what else it breaks.
         """
+        return self.keep(violation, execution.program)
+
+    def keep(self, violation: Violation, program: Program) -> bool:
+        """The same of a program that has been performed to its end."""
         if not self.wanted(violation.clause):
             return False
-        finding = Finding(violation.clause, execution.program, violation)
+        finding = Finding(violation.clause, program, violation)
         known = self.findings.get(finding.clause)
         if known is None or finding.size < known.size:
             self.findings[finding.clause] = finding
@@ -142,11 +151,12 @@ class MachineSpec:
     """One machine as an item.
 
     Attributes:
-        name: of the item ``conformance::machine::<name>``.
+        name: of the item ``conformance::<kind>::<name>``.
         clauses: what it can witness; it runs where at least one of them applies.
         needs: what the backend must offer for it to mean anything.
         title: what it does, in one line.
         hunt: runs it; everything it finds is left in the job.
+        preset: the kind of crash that it is about, or "".
     """
 
     name: str
@@ -154,8 +164,10 @@ class MachineSpec:
     needs: frozenset[Need]
     title: str
     hunt: Callable[[Job], None]
+    kind: str = "machine"
+    preset: str = ""
 
     @property
     def item_id(self) -> str:
         """The same on every machine."""
-        return f"conformance::machine::{self.name}"
+        return f"conformance::{self.kind}::{self.name}"

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from conformance.clauses.levels import presets_of
+
 PAGE = 4096
 """Bytes of a page, and of a block."""
 
@@ -78,16 +80,4 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 """Every preset by name, from the weakest adversary to the strongest."""
 
-_LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "none": (),
-        "process-kill": ("kill",),
-        "power-loss": ("kill", "ext4", "xfs"),
-        "power-loss-strict": ("kill", "ext4", "xfs", "posix"),
-    }
-)
-
-
-def presets_of(durability: str) -> tuple[str, ...]:
-    """The presets that a durability level has to withstand. Raises `KeyError` for another word."""
-    return _LEVELS[durability]
+__all__ = ["PAGE", "PRESETS", "SECTOR", "Preset", "presets_of"]

@@ -1,0 +1,332 @@
+"""The crash sweep: every short workload, every point at which it may crash, every state that the crash may leave.
+
+Promises: a workload is performed and recorded once, judged call by call as any program; the crash points of its new
+calls are then walked, and each distinct state that the preset allows there goes through the laboratory. With
+``second_lives`` the process is also killed at each point, opened again and written to, and *then* loses its power, for
+a kill is no sync; with ``recovery_crashes`` recovery itself is crashed. What was covered is counted and told, and where
+a budget ended it, how far it came.
+
+Does not: decide what is legal (``sim.disk``), what is right (``model``), or why it went wrong (``explaining``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from conformance.clauses import Need, Violation
+from conformance.clauses.levels import GATING
+from conformance.drivers.crashes import Frozen
+from conformance.drivers.errors import KitError
+from conformance.drivers.execution import Execution
+from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.machines.laboratory import Laboratory
+from conformance.machines.recovering import is_handle
+from conformance.machines.workloads import Workload, sweep_event, workloads
+from conformance.model.history import Returned
+from conformance.model.operations import Append, Crash, Flush, OpenInstance, OpenSession, Operation, Read
+from conformance.model.recovery import Promise, promises
+from conformance.sim.disk import ops
+from conformance.sim.disk.presets import PAGE, PRESETS
+from conformance.sim.disk.states import BUDGET, Disk, State
+from conformance.sim.disk.trace import Trace
+
+MOST_CONFIRMED = 12
+"""Failing states that are performed again in full, for each workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """How far a sweep goes.
+
+    Attributes:
+        calls: workloads of at most so many calls.
+        second_lives: workloads up to so many calls are killed, opened again and written to before the power fails.
+        recovery_crashes: the same for crashes inside recovery.
+    """
+
+    calls: int
+    second_lives: int
+    recovery_crashes: int = 0
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What a sweep covered."""
+
+    preset: str
+    bound: int
+    workloads: int = 0
+    of_workloads: int = 0
+    lives: int = 0
+    points: int = 0
+    legal: int = 0
+    tested: int = 0
+    sampled_points: int = 0
+    seed: int = 0
+
+    def line(self, laboratory: Laboratory) -> str:
+        """One line that says what was covered, and what was not."""
+        tally = laboratory.tally
+        whole = self.workloads == self.of_workloads
+        extent = "exhaustive" if whole and not self.sampled_points else "not exhaustive"
+        told = [
+            f"{self.preset}: {self.workloads:,} of {self.of_workloads:,} workloads of up to {self.bound} calls",
+            f"{self.lives:,} second lives",
+            f"{self.points:,} crash points",
+            f"{self.tested:,} of {self.legal:,} legal states tested ({extent})",
+            f"{laboratory.images:,} distinct images, {tally.opened:,} opened",
+        ]
+        if self.sampled_points:
+            told.append(f"{self.sampled_points:,} points by at most two deviations and samples of seed {self.seed}")
+        if not laboratory.deduplicates:
+            told.append("every state opened by itself: the factory takes no env")
+        return ", ".join(told)
+
+
+@dataclass(slots=True)
+class Recorded:
+    """One performed program with its recording, ready to be crashed.
+
+    Attributes:
+        operations: what was performed. first: the index of the first operation whose points are new.
+        during, after: for each new operation what a crash inside it, and after it, must leave.
+    """
+
+    operations: tuple[Operation, ...]
+    first: int
+    frozen: Frozen
+    during: dict[int, tuple[Promise, ...]] = field(default_factory=dict)
+    after: dict[int, tuple[Promise, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One crash point: the operations before it, the one under way, how many disk operations of it were done."""
+
+    before: tuple[Operation, ...]
+    during: Operation | None
+    after: int | None
+    promises: tuple[Promise, ...]
+    index: int
+    cut: int = 0
+
+    def crash(self, preset: str, state: State) -> Crash:
+        """The crash that leaves this state here."""
+        return Crash(preset, self.during, self.after, self.cut, state.lost, state.tear)
+
+
+def record(execution: Execution, operations: Iterable[Operation], first: int) -> Recorded:
+    """Perform the operations, and keep what a crash at each point from ``first`` on must leave.
+
+    Raises:
+        Violation: without any crash.
+    """
+    during: dict[int, tuple[Promise, ...]] = {}
+    after: dict[int, tuple[Promise, ...]] = {}
+    for operation in operations:
+        index = len(execution.operations)
+        if index >= first:
+            during[index] = promises(execution.judge, operation)
+        execution.do(operation)
+        if index >= first:
+            after[index] = promises(execution.judge, None)
+    return Recorded(execution.program.operations, first, execution.frozen(), during, after)
+
+
+def points(recorded: Recorded, disk: Disk, *, cuts: bool) -> Iterator[tuple[Point, Disk]]:
+    """Every crash point of the new operations, with the disk as it is there.
+
+    Args:
+        cuts: a write may be in flight, and cut at a page edge of its file.
+    """
+    trace = recorded.frozen.trace
+    done = 0
+    for index, op in enumerate(trace.ops):
+        call = trace.calls[index]
+        is_new = call is not None and call >= recorded.first
+        if is_new and cuts and isinstance(op, ops.Write) and call is not None:
+            yield from _cut_points(recorded, trace, index, op, call, done)
+        disk.feed(op)
+        if not is_new or call is None:
+            continue
+        if isinstance(op, ops.CallBegin):
+            done = 0
+        elif isinstance(op, ops.Ack):
+            yield Point(recorded.operations[: call + 1], None, None, recorded.after[call], index), disk
+        else:
+            done += 1
+            during = recorded.operations[call]
+            yield Point(recorded.operations[:call], during, done, recorded.during[call], index), disk
+
+
+def _cut_points(
+    recorded: Recorded, trace: Trace, index: int, op: ops.Write, call: int, done: int
+) -> Iterator[tuple[Point, Disk]]:
+    """A write in flight when the process is killed, cut at each page edge inside it."""
+    edges = range((op.offset // PAGE + 1) * PAGE, op.offset + len(op.data), PAGE)
+    for edge in edges:
+        cut = edge - op.offset
+        part = trace.until(index).with_part_of(op, cut, call)
+        torn = Disk(part.image, "kill")
+        during = recorded.operations[call]
+        yield Point(recorded.operations[:call], during, done, recorded.during[call], index, cut), torn
+
+
+class CrashSweep:
+    """One sweep under one preset.
+
+    Args:
+        job: the backend, its limits, and where findings go.
+    """
+
+    def __init__(self, job: Job, preset: str, tier: Tier) -> None:
+        self.job = job
+        self.preset = preset
+        self.tier = tier
+        self.laboratory = Laboratory(job)
+        self.coverage = Coverage(preset, tier.calls, seed=job.seed)
+
+    def run(self) -> None:
+        """Sweep until everything is covered, something was found, or the time is used up."""
+        every = list(workloads(self.tier.calls))
+        self.coverage.of_workloads = len(every)
+        shortest: int | None = None
+        try:
+            for workload in every:
+                if shortest is not None and workload.calls > shortest:
+                    # Longer workloads fail in the same way, and explain it worse.
+                    break
+                self.job.check_budget()
+                self._workload(workload)
+                self.coverage.workloads += 1
+                if shortest is None and not self.job.is_searching:
+                    shortest = workload.calls
+        except BudgetSpent:
+            pass
+        self.job.coverage = self.coverage.line(self.laboratory)
+
+    def _workload(self, workload: Workload) -> None:
+        first = len(workload.operations) - workload.new
+        recorded = self._record(workload.operations, first)
+        if recorded is None:
+            return
+        killed = self._walk(recorded)
+        if PRESETS[self.preset].is_power_loss and workload.calls <= self.tier.second_lives:
+            for point in killed:
+                self.job.check_budget()
+                self._second_life(point)
+
+    def _record(self, operations: Sequence[Operation], first: int) -> Recorded | None:
+        execution = self.job.begin(crashes=True)
+        try:
+            return record(execution, operations, first)
+        except Violation as violation:
+            self.job.found(violation, execution)
+            return None
+        finally:
+            self.job.end(execution)
+
+    def _walk(self, recorded: Recorded) -> list[Point]:
+        """Judge every state of every new point; returns the points."""
+        walked: list[Point] = []
+        confirmed = 0
+        is_kill = not PRESETS[self.preset].is_power_loss
+        for point, disk in points(recorded, Disk(recorded.frozen.trace.base, self.preset), cuts=is_kill):
+            self.coverage.points += 1
+            walked.append(point)
+            found = disk.states(BUDGET, self.job.seed)
+            self.coverage.legal += found.legal
+            self.coverage.sampled_points += not found.is_exhaustive
+            for state in found.states:
+                self.coverage.tested += 1
+                if self._conforms(recorded, point, state):
+                    continue
+                confirmed += 1
+                if confirmed <= MOST_CONFIRMED:
+                    self._confirm(point, state)
+        return walked
+
+    def _conforms(self, recorded: Recorded, point: Point, state: State) -> bool:
+        lost = {recorded.frozen.trace.calls[effect[0]] for effect in state.lost}
+        calls = frozenset(each for each in lost if each is not None)
+        kill = not PRESETS[self.preset].is_power_loss
+        return self.laboratory.conforms(state, point.promises, calls, recorded.frozen, kill=kill)
+
+    def _confirm(self, point: Point, state: State) -> None:
+        crash = point.crash(self.preset, state)
+        confirmed = self.laboratory.confirm(point.before, crash)
+        if confirmed.violation is None:
+            # The quick look saw something that the model has nothing against: one of the two is wrong.
+            listing = "\n".join(f"  {each!r:.300}" for each in confirmed.program.operations)
+            raise KitError(
+                f"a state that the quick look condemns conforms when it is performed:\n{listing}\n"
+                f"the quick look saw {self.laboratory.latest!r:.2000}, and was promised {point.promises!r:.1000}"
+            )
+        self.job.keep(confirmed.violation, confirmed.program)
+
+    def _second_life(self, point: Point) -> None:
+        """Kill at that point, open again, write, and let the power fail at every point of that."""
+        killed = Crash("kill", point.during, point.after, point.cut)
+        for appends in (False, True):
+            recorded = self._live_on((*point.before, killed), appends=appends)
+            if recorded is not None:
+                self.coverage.lives += 1
+                self._walk(recorded)
+
+    def _live_on(self, before: tuple[Operation, ...], *, appends: bool) -> Recorded | None:
+        execution = self.job.begin(crashes=True)
+        try:
+            for operation in before:
+                execution.do(operation)
+            return record(execution, _next_life(execution, before, appends=appends), len(before))
+        except Violation as violation:
+            self.job.found(violation, execution)
+            return None
+        finally:
+            self.job.end(execution)
+
+
+def _next_life(execution: Execution, before: tuple[Operation, ...], *, appends: bool) -> Iterator[Operation]:
+    """Open the first session that is there for writing, append to it or not, and flush it."""
+    instance = 1 + max(getattr(each, "instance", 0) for each in before)
+    handle = 1 + max((getattr(each, "handle", 0) for each in before), default=0)
+    yield OpenInstance(instance)
+    for session in tuple(execution.judge.world.stored):
+        yield OpenSession(instance, handle, session, "write")
+        if not is_handle(execution.latest):
+            handle += 1
+            continue
+        yield Read(handle)
+        outcome = execution.latest
+        log = outcome.value if isinstance(outcome, Returned) and isinstance(outcome.value, list) else []
+        if appends:
+            yield Append(handle, [sweep_event(session, len(log))])
+        yield Flush(handle)
+        return
+
+
+CLAUSES_OF_CRASHES: tuple[str, ...] = tuple(
+    (
+        "DUR-01 DUR-02 DUR-03 DUR-04 DUR-05 DUR-06 DUR-07 DUR-08 DUR-09 DUR-11"
+        " TORN-01 TORN-02 TORN-03 TORN-04 TORN-05 OWN-08"
+    ).split()
+)
+"""What a sweep can witness."""
+
+
+def sweeps(tier: Tier) -> tuple[MachineSpec, ...]:
+    """One sweep for each preset that gates at some durability."""
+    return tuple(_sweep(preset, tier) for preset in GATING)
+
+
+def _sweep(preset: str, tier: Tier) -> MachineSpec:
+    return MachineSpec(
+        name=f"crash[{preset}]",
+        clauses=CLAUSES_OF_CRASHES,
+        needs=frozenset({Need.CRASH}),
+        title=f"Every short workload, every crash point, every state that {preset} may leave",
+        hunt=lambda job: CrashSweep(job, preset, tier).run(),
+        kind="sweep",
+        preset=preset,
+    )

@@ -1,0 +1,156 @@
+"""Canonical workloads for sweeps: every short program of a small vocabulary, each once, the short ones first.
+
+Promises: sessions are numbered by first use, payloads depend on the session and the seq alone, and no call stands
+where it would be refused, so that two programs are never the same but for names. Every program begins with one
+instance, and every prefix of a program comes before it: what is new in it is its last call.
+
+Does not: perform anything, or know what a crash is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from conformance.contract import SessionHeader
+from conformance.model.operations import (
+    FILLED_AT,
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Flush,
+    FlushInstance,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    filler,
+)
+
+MOST_SESSIONS = 2
+"""Sessions in one workload."""
+
+SHORT, PAGE_WIDE = 24, 4100
+"""Characters of text in the events of a small batch, and of the first event of a large one: it covers a page edge."""
+
+BESIDE = "\u00e9\U0001f600"
+"""Multi-byte text in every event, so that a tear can fall inside a character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One program, and how many calls of the backend it has.
+
+    Attributes:
+        operations: the first opens an instance.
+        calls: how many of them count.
+        new: how many at the end are not in a shorter workload: their crash points are new.
+    """
+
+    operations: tuple[Operation, ...]
+    calls: int
+    new: int = 1
+
+
+def session_name(number: int) -> str:
+    """The id of the n-th session, counted from 1."""
+    return f"session-{number}"
+
+
+def sweep_event(session: str, seq: int, width: int = SHORT) -> dict[str, Any]:
+    """The event at that seq; sessions differ in it, and no compressor makes much of it."""
+    event = filler(seq, width)
+    event["data"] = {"text": f"{session} {seq} {BESIDE}{event['data']['text']}"}
+    return event
+
+
+def batch_for(session: str, first: int, *, large: bool) -> list[dict[str, Any]]:
+    """One event, or a large batch of two of which the first covers a page edge."""
+    if not large:
+        return [sweep_event(session, first)]
+    return [sweep_event(session, first, PAGE_WIDE), sweep_event(session, first + 1)]
+
+
+def workloads(most_calls: int) -> Iterator[Workload]:
+    """Every workload of at most that many calls, by length."""
+    level = [_Plan()]
+    for calls in range(1, most_calls + 1):
+        level = [longer for plan in level for longer in plan.longer()]
+        for plan in level:
+            yield Workload(plan.operations, calls, plan.new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A workload, and what it left: lengths of logs, and the open write handle of each session."""
+
+    operations: tuple[Operation, ...] = (OpenInstance(1),)
+    new: int = 1
+    instance: int = 1
+    handles: int = 0
+    lengths: tuple[int, ...] = ()
+    stored: tuple[bool, ...] = ()
+    owners: tuple[int | None, ...] = field(default=())
+
+    def longer(self) -> Iterator[_Plan]:
+        """This workload and one call more."""
+        for index, owner in enumerate(self.owners):
+            if owner is not None:
+                yield self._append(index, owner, large=False)
+                yield self._append(index, owner, large=True)
+                yield self._then(Flush(owner), stored=_at(self.stored, index, True))
+                yield self._close(index, owner)
+            elif self.stored[index]:
+                yield self._open(index)
+        if len(self.lengths) < MOST_SESSIONS:
+            yield self._create()
+        if any(owner is not None for owner in self.owners):
+            active = tuple(done or owner is not None for done, owner in zip(self.stored, self.owners, strict=True))
+            if len(self.lengths) > 1:
+                yield self._then(FlushInstance(self.instance), stored=active)
+            yield self._restart()
+
+    def _then(self, *operations: Operation, **changes: Any) -> _Plan:
+        return replace(self, operations=(*self.operations, *operations), new=len(operations), **changes)
+
+    def _create(self) -> _Plan:
+        name = session_name(len(self.lengths) + 1)
+        handle = self.handles + 1
+        return self._then(
+            Create(self.instance, handle, SessionHeader(id=name, created_at=FILLED_AT, cwd="/work")),
+            handles=handle,
+            lengths=(*self.lengths, 0),
+            stored=(*self.stored, False),
+            owners=(*self.owners, handle),
+        )
+
+    def _append(self, index: int, owner: int, *, large: bool) -> _Plan:
+        first = self.lengths[index]
+        events = batch_for(session_name(index + 1), first, large=large)
+        return self._then(
+            Append(owner, events),
+            lengths=_at(self.lengths, index, first + len(events)),
+            stored=_at(self.stored, index, True),
+        )
+
+    def _close(self, index: int, owner: int) -> _Plan:
+        return self._then(Close(owner), owners=_at(self.owners, index, None))
+
+    def _open(self, index: int) -> _Plan:
+        handle = self.handles + 1
+        opened = OpenSession(self.instance, handle, session_name(index + 1), "write")
+        return self._then(opened, handles=handle, owners=_at(self.owners, index, handle))
+
+    def _restart(self) -> _Plan:
+        """The service is closed and opened again; the next call goes to the new instance."""
+        return self._then(
+            CloseInstance(self.instance),
+            OpenInstance(self.instance + 1),
+            instance=self.instance + 1,
+            owners=tuple(None for _ in self.owners),
+        )
+
+
+def _at(values: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:index], value, *values[index + 1 :])
