@@ -1,0 +1,378 @@
+"""A fast filter for sweeps: does what one recovery showed certainly conform to what a crash may leave?
+
+``promises`` says, once for each crash point, what must and may come back. A probe looks at one crash state after the
+other and fills a ``RecoverySeen`` for each. ``fits`` accepts only what the fold accepts too, so that an accepted state
+is done; whatever it does not accept is performed again as a program, and the fold alone decides.
+
+A probe asks in this order, each look by an instance of its own where one is named, and leaves None where it did not
+look: the first lists, and for each session gives ``stat`` and a read open with its read; the second reads again; the
+third opens for writing, reads, appends ``marker(end)`` and closes, or, where the session is absent, creates it and
+appends ``marker(0)``; the fourth reads what is there after. A probe in a hurry leaves the first two out. No look is
+judged that was not made.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from conformance.contract import HEADER_KEYS, SessionHeader
+from conformance.model.aftermath import Log, Stake
+from conformance.model.batches import header_refusals
+from conformance.model.foresight import foresee
+from conformance.model.history import ErrorView, HandleView, SnapshotView
+from conformance.model.operations import FILLED_AT, Operation, filler
+from conformance.model.values import plain, same
+
+if TYPE_CHECKING:
+    from conformance.model.judge import Judge
+
+
+class Absence(Enum):
+    """What ``stat`` says of a session that is not there."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absence.ABSENT
+
+HeaderKey = tuple[tuple[Any, ...], tuple[type, ...], bytes]
+
+NOT_FOUND = "SessionPersistenceNotFoundError"
+
+Answer = list[Any] | ErrorView | None
+"""What a read open and its read gave: events, the error of either, or None where nobody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What may come back of one session.
+
+    Attributes:
+        must, may: it exists for certain, or perhaps.
+        covered: how many events are there at least.
+        logs: the recovered log is a prefix of one of them; empty where no read is judged here.
+        plain: for each of these, whether seq and time are its only numbers.
+        header_key: the header in one value, by which another is known to be equal; None where it has none.
+        stake: for the clauses that an accepted state witnesses.
+        trace: the clause that a session breaks which must not be there.
+    """
+
+    session: str
+    header: SessionHeader
+    inherited: int | None
+    must: bool
+    may: bool
+    covered: int
+    logs: tuple[Log, ...]
+    plain: tuple[bool, ...]
+    header_key: HeaderKey | None
+    stake: Stake
+    trace: str = ""
+
+
+@dataclass(slots=True)
+class SessionSeen:
+    """What one recovery showed of one session, look by look; None where nobody looked.
+
+    Attributes:
+        stat: in the first instance.
+        handle, log: the read handle of the first instance, and what reading it gave.
+        again: what a read open of the second instance gave.
+        owner, owned: the write handle, and what a write open and reading it gave.
+        made: the header with which the absent session was created, ``newcomer`` itself; ``owner`` is then the handle
+            that ``create`` returned.
+        batch: what was appended then, best ``marker(end)`` itself.
+        failed: the first error of create, append or close, or None where all resolved.
+        after: what a read open of the last instance gave.
+        before_looks, after_looks: the artifact's bytes before the first and after the second instance, or None.
+    """
+
+    session: str
+    stat: SnapshotView | ErrorView | Literal[Absence.ABSENT] | None = None
+    handle: HandleView | None = None
+    log: Answer = None
+    again: Answer = None
+    owner: HandleView | None = None
+    owned: Answer = None
+    made: SessionHeader | None = None
+    batch: list[dict[str, Any]] | None = None
+    failed: ErrorView | None = None
+    after: Answer = None
+    before_looks: bytes | None = None
+    after_looks: bytes | None = None
+
+
+@dataclass(slots=True)
+class RecoverySeen:
+    """What one recovery showed: of the service, and of each promised session in the order of the promises.
+
+    Attributes:
+        failed: the first error of opening or closing an instance, or None.
+        listed: what the first instance listed, its error, or None where it was not asked.
+    """
+
+    sessions: list[SessionSeen]
+    failed: ErrorView | None = None
+    listed: list[SnapshotView] | ErrorView | None = None
+
+
+@lru_cache(maxsize=4096)
+def marker(seq: int) -> list[dict[str, Any]]:
+    """The batch of one event that a probe appends to a log of that many events; always the same object."""
+    return [filler(seq)]
+
+
+@lru_cache(maxsize=4096)
+def newcomer(session: str) -> SessionHeader:
+    """The header with which a probe creates an absent session; always the same object."""
+    return SessionHeader(session, FILLED_AT)
+
+
+@lru_cache(maxsize=4096)
+def _may_be_made(session: str) -> bool:
+    return not header_refusals(newcomer(session), None).must
+
+
+def promises(judge: Judge, during: Operation | None = None) -> tuple[Promise, ...]:
+    """What a crash now may leave, with this call under way; the judge is not changed.
+
+    Of ids about which the model can tell nothing there is no promise.
+    """
+    foresight = foresee(judge, during)
+    found = []
+    for each in foresight.prospects:
+        untold = each.session is not None and each.session.unknown is not None
+        logs = () if untold else tuple(map(list, each.logs))
+        found.append(_promise(each.id, each.header, each.inherited, each.stake, logs))
+    for name, clause in foresight.absent.items():
+        stake = Stake(must=False, covered=0, by_barrier=0, located=judge.located)
+        found.append(_promise(name, SessionHeader(name, 0), None, stake, ([],), clause))
+    return tuple(found)
+
+
+def _promise(
+    name: str, header: SessionHeader, inherited: int | None, stake: Stake, logs: tuple[Log, ...], trace: str = ""
+) -> Promise:
+    return Promise(
+        name,
+        header,
+        inherited,
+        stake.must,
+        not trace,
+        stake.covered,
+        logs,
+        tuple(all(map(_is_plain, log)) for log in logs),
+        _header_key(header),
+        stake,
+        trace,
+    )
+
+
+def _is_plain(event: dict[str, Any]) -> bool:
+    """Whether seq and time are the only numbers in the event: equal means equal as JSON then, where these are ints."""
+    rest = (value for key, value in event.items() if key not in ("seq", "time"))
+    return type(event["seq"]) is type(event["time"]) is int and not any(map(_has_number, rest))
+
+
+def _has_number(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_number, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_number, value))
+    return not isinstance(value, str) and value is not None
+
+
+def _header_key(header: Any) -> HeaderKey | None:
+    """The header in one value; equal ones are equal as JSON. None where it holds what equality could be wrong about."""
+    if not isinstance(header, SessionHeader) or not isinstance(header.extra, Mapping):
+        return None
+    values = _of_header(header)
+    types = tuple(map(type, values))
+    if not _EXACT.issuperset(types):
+        return None
+    try:
+        return values, types, marshal.dumps(plain(header.extra), _NO_REFERENCES) if header.extra else b""
+    except ValueError:
+        return None
+
+
+_of_header = attrgetter(*HEADER_KEYS)
+_EXACT = frozenset({str, int, bool, type(None)})
+_NO_REFERENCES = 2
+"""Version of the marshal format in which equal values give equal bytes (``conformance.model.values``)."""
+
+_NUMBERS = itemgetter("seq", "time")
+_INTEGERS = {int}
+
+
+def _equal(log: Log, count: int, value: list[Any], *, numberless: bool) -> bool:
+    """Whether the value is the first ``count`` events of the log, equal as JSON."""
+    expected = log if count == len(log) else log[:count]
+    if value != expected:
+        return False
+    if numberless:
+        # Nothing but seqs and times could be equal and not the same.
+        return not count or set(map(type, chain.from_iterable(map(_NUMBERS, value)))) == _INTEGERS
+    return same(expected, value)
+
+
+def fits(promises: Sequence[Promise], seen: RecoverySeen) -> bool:
+    """Whether what was seen certainly conforms; False says nothing but that the fold has to decide."""
+    listed = seen.listed
+    if seen.failed is not None or len(seen.sessions) != len(promises) or isinstance(listed, ErrorView):
+        return False
+    views: dict[Any, SnapshotView] = {}
+    if listed is not None:
+        for view in listed:
+            views[getattr(view.header, "id", None)] = view
+        if len(views) != len(listed):
+            return False
+    for promise, session in zip(promises, seen.sessions, strict=True):
+        if session.session != promise.session or session.failed is not None:
+            return False
+        view_or_none = views.pop(promise.session, None)
+        if looks_absent(session):
+            fitting = view_or_none is None and not promise.must and _fits_absent(session)
+        else:
+            shown = view_or_none is not None or listed is None
+            fitting = shown and promise.may and _fits_present(promise, session, view_or_none)
+        if not fitting:
+            return False
+    return not views
+
+
+def looks_absent(seen: SessionSeen) -> bool:
+    """Whether some look did not find the session."""
+    if seen.stat is ABSENT or seen.made is not None:
+        return True
+    return _not_found(seen.log) or _not_found(seen.again) or _not_found(seen.owned)
+
+
+def _not_found(read: Answer) -> bool:
+    return isinstance(read, ErrorView) and read.kind == NOT_FOUND
+
+
+def _fits_absent(seen: SessionSeen) -> bool:
+    """Whether no look shows the session, and its id could be taken."""
+    if not (seen.stat is None or seen.stat is ABSENT):
+        return False
+    if not all(read is None or _not_found(read) for read in (seen.log, seen.again)):
+        return False
+    if not (seen.owned is None or _not_found(seen.owned)):
+        return False
+    if seen.made is None:
+        return seen.owner is None and seen.batch is None and seen.after is None
+    if seen.made is not newcomer(seen.session) or not _may_be_made(seen.session):
+        return False
+    if seen.owner is None or not _is_handle(seen.owner, seen.session, "write"):
+        return False
+    if not _is_header(_header_key(seen.made), seen.owner.header) or not _is_count(seen.owner.inherited, None):
+        return False
+    if seen.batch is None:
+        return seen.after is None
+    return seen.batch is marker(0) and (seen.after is None or _follows(seen.after, [], 0, seen.batch, numberless=True))
+
+
+def _is_header(key: HeaderKey | None, header: Any) -> bool:
+    return key is not None and _header_key(header) == key
+
+
+def _is_handle(handle: HandleView, session: str, access: str) -> bool:
+    return bool(handle.id == session and handle.access == access)
+
+
+def _is_count(count: Any, given: int | None) -> bool:
+    if count is None or given is None:
+        return given is None and (count is None or (type(count) is int and count == 0))
+    return type(count) is int and count == given
+
+
+def _follows(after: Answer, log: Log, count: int, batch: list[dict[str, Any]], *, numberless: bool) -> bool:
+    """Whether a read shows the first ``count`` events of the log and the batch."""
+    if not isinstance(after, list):
+        return False
+    whole = log[:count] + batch
+    return _equal(whole, len(whole), after, numberless=numberless)
+
+
+def _fits_present(promise: Promise, seen: SessionSeen, listed: SnapshotView | None) -> bool:
+    """Whether every look shows the same session as it was created, with a log that is promised."""
+    count = -1
+    chosen: Log = []
+    numberless = False
+    for read in (seen.log, seen.again, seen.owned):
+        if read is None:
+            continue
+        if not isinstance(read, list):
+            return False
+        if count < 0:
+            count = len(read)
+            if count < promise.covered:
+                return False
+            found = _choose(promise, count, read)
+            if found is None:
+                return False
+            chosen, numberless = found
+        elif not _equal(chosen, count, read, numberless=numberless):
+            return False
+    for handle, access in ((seen.handle, "read"), (seen.owner, "write")):
+        if handle is not None and not _is_own(promise, handle, access):
+            return False
+    if not _snapshots_fit(promise, seen.stat, listed, count):
+        return False
+    if seen.before_looks != seen.after_looks and seen.before_looks is not None:
+        return False
+    if seen.batch is None:
+        return seen.after is None or (count >= 0 and _follows(seen.after, chosen, count, [], numberless=numberless))
+    if count < 0 or seen.owned is None or seen.batch is not marker(count):
+        return False
+    return seen.after is None or _follows(seen.after, chosen, count, seen.batch, numberless=numberless)
+
+
+def _choose(promise: Promise, count: int, read: list[Any]) -> tuple[Log, bool] | None:
+    """The promised log that the read is a prefix of."""
+    for log, numberless in zip(promise.logs, promise.plain, strict=True):
+        if count <= len(log) and _equal(log, count, read, numberless=numberless):
+            return log, numberless
+    return None
+
+
+def _is_own(promise: Promise, handle: HandleView, access: str) -> bool:
+    return (
+        _is_handle(handle, promise.session, access)
+        and _is_header(promise.header_key, handle.header)
+        and _is_count(handle.inherited, promise.inherited)
+    )
+
+
+def _snapshots_fit(promise: Promise, stat: Any, listed: SnapshotView | None, count: int) -> bool:
+    """Whether the snapshots are of the session, agree with each other and with the log that was read.
+
+    Args:
+        count: how many events were read; below 0 where nothing was.
+    """
+    for view in (stat, listed):
+        if view is None:
+            continue
+        if not isinstance(view, SnapshotView) or not _is_header(promise.header_key, view.header):
+            return False
+        number, size = view.event_count, view.size_bytes
+        # Only what was read says which of the counts that are promised is right.
+        if number is not None and (type(number) is not int or number != count):
+            return False
+        if size is not None and (type(size) is not int or size < 0 or view.artifact_size not in (None, size)):
+            return False
+    if stat is None or listed is None:
+        return True
+    return (stat.revision, stat.event_count, stat.size_bytes) == (
+        listed.revision,
+        listed.event_count,
+        listed.size_bytes,
+    )
