@@ -2,13 +2,14 @@
 
 The oracle of the kit, and an example to copy. It needs a POSIX system: ``flock``, hard links and directory syncs.
 From the top: ``service`` (who owns what), ``handle`` (order of calls), ``reader`` and ``writer`` (one handle's
-blocking work), ``store`` (what this instance sees), ``artifact``, ``place``, ``locks`` and ``disk`` (files),
-``zstd_codec`` and ``raw_codec`` with ``frames``, ``recovery`` and ``records`` (bytes). ``reference_backend.memory``
-is a third one, without storage.
+blocking work), ``store`` and ``opening`` (what this instance sees and owns), ``artifact``, ``place``, ``locks`` and
+``disk`` (files), ``zstd_codec`` and ``raw_codec`` with ``frames``, ``recovery`` and ``records`` (bytes).
+``reference_backend.memory`` is a third one, without storage.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,16 +31,20 @@ _CLAIMS = Capabilities(
 )
 
 
+_ZSTD: Codec = ZstdCodec()
+_RAW: Codec = RawCodec()
+
+
 def _open_zstd(root: Path) -> JsonlPersistence:
-    return JsonlPersistence(Path(root), ZstdCodec())
+    return JsonlPersistence(root, _ZSTD)
 
 
 def _open_raw(root: Path) -> JsonlPersistence:
-    return JsonlPersistence(Path(root), RawCodec())
+    return JsonlPersistence(root, _RAW)
 
 
 def _artifact(codec: Codec, root: Path, session_id: str) -> Path | None:
-    path = Place(Path(root), codec, session_id).path
+    path = Place(os.fspath(root), codec, session_id).path
     return path if path.exists() else None
 
 
@@ -47,7 +52,7 @@ jsonl = Backend(
     name="jsonl",
     open=_open_zstd,
     capabilities=_CLAIMS,
-    location=lambda root, session_id: _artifact(ZstdCodec(), root, session_id),
+    location=lambda root, session_id: _artifact(_ZSTD, root, session_id),
 )
 
 jsonl_raw = Backend(
@@ -55,5 +60,5 @@ jsonl_raw = Backend(
     open=_open_raw,
     # Plain lines have no checksum: a changed byte inside a value goes unnoticed.
     capabilities=replace(_CLAIMS, checksums=False),
-    location=lambda root, session_id: _artifact(RawCodec(), root, session_id),
+    location=lambda root, session_id: _artifact(_RAW, root, session_id),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from pathlib import Path
+import stat
 
 Identity = tuple[int, int]
 """Device and inode: which file it is, whatever its name."""
@@ -41,7 +41,7 @@ def sync_data(fd: int) -> None:
         os.fsync(fd)
 
 
-def sync_directory(path: Path) -> None:
+def sync_directory(path: str) -> None:
     """Make a directory's entries durable."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -50,29 +50,36 @@ def sync_directory(path: Path) -> None:
         os.close(fd)
 
 
-def make_directories(directory: Path, *, durable: Path | None = None) -> None:
+def make_directories(directory: str, *, durable: str | None = None) -> None:
     """Make a directory and what is missing above it, each entry durable before the next is made below it.
 
     The lowest directory that is there already may be one that a killed process made and never synced, so its entry is
     synced too, unless it is ``durable``; by the same rule everything above that one is durable.
     """
-    missing: list[Path] = []
+    missing: list[str] = []
     there = directory
-    while not there.is_dir():
+    while not _is_directory(there):
         missing.append(there)
-        there = there.parent
+        there = os.path.dirname(there)
     if there != durable:
-        sync_directory(there.parent)
+        sync_directory(os.path.dirname(there))
     for path in reversed(missing):
         try:
             os.mkdir(path, 0o700)
         except FileExistsError:
-            if not path.is_dir():
+            if not _is_directory(path):
                 raise
-        sync_directory(path.parent)
+        sync_directory(os.path.dirname(path))
 
 
-def remove(path: Path) -> None:
+def _is_directory(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def remove(path: str) -> None:
     """Unlink a file; a missing one is no error."""
     try:
         os.unlink(path)
@@ -80,7 +87,7 @@ def remove(path: Path) -> None:
         return
 
 
-def link_new(source: Path, target: Path, identity: Identity) -> None:
+def link_new(source: str, target: str, identity: Identity) -> None:
     """Give the file ``source`` of that identity the second name ``target``, never in place of another file.
 
     Raises:
@@ -93,7 +100,7 @@ def link_new(source: Path, target: Path, identity: Identity) -> None:
             raise
 
 
-def is_file(path: Path, identity: Identity) -> bool:
+def is_file(path: str, identity: Identity) -> bool:
     """Whether the file of that identity stands at ``path``."""
     try:
         return identity_of(os.stat(path, follow_symlinks=False)) == identity

@@ -1,16 +1,19 @@
 """The two handles: argument checks and the order of things; the blocking work is in ``reader`` and ``writer``.
 
-Each mutation is a task of its own that takes its turn in the order of the calls. Cancelling the call leaves it alone: a
-mutation that has not had its turn is dropped, one that has goes on to its end. Whatever is asked of the session
-afterwards waits until that is settled.
+Each mutation takes its turn in the order of the calls. Cancelling the call leaves it alone: a mutation that has not had
+its turn is dropped, one that has goes on to its end. Whatever is asked of the session afterwards waits until that is
+settled.
+
+What writes or syncs is done in a thread. What only looks at a small file is not: handing it to a thread would take
+longer, and the loop longer to come round.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from conformance.contract import (
     Access,
@@ -24,7 +27,8 @@ from conformance.contract import (
     check_read_range,
     materialize_append_batch,
 )
-from reference_backend.jobs import finished
+from reference_backend.artifact import LongLogError
+from reference_backend.jobs import finished, in_thread, take_note
 from reference_backend.positions import MAX_TEXT
 from reference_backend.reader import LogReader
 from reference_backend.records import encode_lines
@@ -78,12 +82,15 @@ class _Handle:
         """The slice ``[offset:offset+length]`` of the log, as objects of the caller's own."""
         self._refuse_if_closed()
         offset, length = check_read_range(offset, length)
-        await self._service.settle(self.id)
-        return await self._service.jobs.run(asyncio.to_thread(self._reader.read, offset, length))
+        await self._service.settle(self._header.id)
+        try:
+            return self._reader.read(offset, length, at_once=True)
+        except LongLogError:
+            return await self._service.jobs.run(self._reader.read, offset, length)
 
     async def close(self) -> None:
         """Release the handle; every call has the outcome of the first."""
-        if not self._closed:
+        if not self._closed and (self._closing is not None or not self._close_at_once()):
             if self._closing is None:
                 self._closing = self._service.jobs.spawn(self._close())
             await finished(self._closing)
@@ -98,6 +105,14 @@ class _Handle:
     ) -> None:
         await self.close()
 
+    def _close_at_once(self) -> bool:
+        """Close where nothing is under way and nothing has to be written or synced."""
+        try:
+            self._closed = self._give_up_at_once()
+        except Exception as error:  # noqa: BLE001 - kept for every call of close, this one included.
+            self._closed, self._failure = True, error
+        return self._closed
+
     async def _close(self) -> None:
         try:
             await self._give_up()
@@ -107,11 +122,15 @@ class _Handle:
             self._closed = True
             self._closing = None
 
+    def _give_up_at_once(self) -> bool:
+        """Release everything, or nothing where that may take long."""
+        raise NotImplementedError
+
     async def _give_up(self) -> None:
         raise NotImplementedError
 
     def _refuse_if_closed(self) -> None:
-        if self.is_closing:
+        if self._closed or self._closing is not None:
             raise SessionHandleClosedError(f"session {self.id!r}: this handle was closed", session_id=self.id)
 
 
@@ -132,9 +151,18 @@ class ReadHandle(_Handle):
             f"session {self.id!r}: this handle was opened for reading; open it with access='write'", session_id=self.id
         )
 
+    def _give_up_at_once(self) -> bool:
+        if self._reader.is_busy:
+            return False
+        try:
+            self._reader.close()
+        finally:
+            self._service.forget_reader(self)
+        return True
+
     async def _give_up(self) -> None:
         try:
-            await asyncio.to_thread(self._reader.close)
+            await in_thread(self._reader.close)
         finally:
             self._service.forget_reader(self)
 
@@ -156,7 +184,7 @@ class WriteHandle(_Handle):
         self.writer = writer
         self._mutex = asyncio.Lock()
         self._waiting = 0
-        self._unsettled: set[asyncio.Task[Any]] = set()
+        self._unsettled: set[asyncio.Future[None]] = set()
 
     async def append(self, events: list[SessionEvent]) -> None:
         """Store a contiguous batch; durable when it resolves."""
@@ -173,7 +201,7 @@ class WriteHandle(_Handle):
         lines = encode_lines(batch)
         if len(lines) > MAX_TEXT:
             raise ValueError(f"events: {len(lines)} bytes as JSON lines, at most {MAX_TEXT} fit in one batch: split it")
-        await self._in_turn(lambda: self._append(batch, lines))
+        await self._in_turn(lambda: self._start_append(batch, lines))
 
     async def flush(self) -> None:
         """The durability barrier; materialises a session without events."""
@@ -182,60 +210,111 @@ class WriteHandle(_Handle):
             # Nothing to write or sync: three small looks at the file are cheaper than a thread.
             self.writer.verify()
             return
-        await self._in_turn(self._flush)
+        await self._in_turn(self._start_flush)
 
     async def flush_in_sweep(self) -> None:
         """The service's flush of this handle: one that is being closed is left to its close, and waited for."""
         try:
             if not self.is_closing:
-                await self._in_turn(self._flush_unless_closing)
+                await self._in_turn(self._start_flush_unless_closing)
         finally:
             if self.is_closing:
                 await self.close()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to wait for in ``settle``."""
+        return not self._unsettled
 
     async def settle(self) -> None:
         """Wait for the mutations whose callers were cancelled."""
         if self._unsettled:
             await asyncio.wait(set(self._unsettled))
 
-    async def _append(self, batch: list[SessionEvent], lines: bytes) -> None:
+    def _start_append(self, batch: list[SessionEvent], lines: bytes) -> asyncio.Future[None]:
         assert_contiguous(batch, self.writer.next_seq, session_id=self.id)
-        await asyncio.to_thread(self.writer.append, lines, len(batch))
+        return in_thread(self.writer.append, lines, len(batch))
 
-    async def _flush(self) -> None:
-        await asyncio.to_thread(self.writer.flush)
+    def _start_flush(self) -> asyncio.Future[None]:
+        return in_thread(self.writer.flush)
 
-    async def _flush_unless_closing(self) -> None:
-        if not self.is_closing:
-            await self._flush()
+    def _start_flush_unless_closing(self) -> asyncio.Future[None] | None:
+        return None if self.is_closing else self._start_flush()
 
-    async def _in_turn(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _in_turn(self, start: Callable[[], asyncio.Future[None] | None]) -> None:
+        """Start the work when all that was called before has ended, and wait for it."""
+        if self._waiting:
+            await self._in_line(start)
+            return
+        # Nothing is in the way: the lock is taken without a wait, and the turn needs no task of its own.
+        await self._mutex.acquire()
+        try:
+            work = start()
+        except BaseException:
+            self._mutex.release()
+            raise
+        if work is None:
+            self._mutex.release()
+            return
+        self._waiting += 1
+        work.add_done_callback(self._work_ended)
+        try:
+            await finished(work)
+        except asyncio.CancelledError:
+            self._leave_unsettled(work)
+            raise
+
+    async def _in_line(self, start: Callable[[], asyncio.Future[None] | None]) -> None:
         turn = _Turn()
-        task = self._service.jobs.spawn(self._take_turn(turn, work))
+        task = self._service.jobs.spawn(self._take_turn(turn, start))
         self._waiting += 1
         task.add_done_callback(self._turn_ended)
         try:
             await finished(task)
         except asyncio.CancelledError:
             turn.abandoned = True
-            if not task.done():
-                self._unsettled.add(task)
-                task.add_done_callback(self._unsettled.discard)
+            self._leave_unsettled(task)
             raise
 
-    async def _take_turn(self, turn: _Turn, work: Callable[[], Awaitable[None]]) -> None:
+    async def _take_turn(self, turn: _Turn, start: Callable[[], asyncio.Future[None] | None]) -> None:
         # Tasks start in the order they were made and the lock is first come, first served: that is the order of the
         # calls.
         async with self._mutex:
-            if not turn.abandoned:
-                await work()
+            work = None if turn.abandoned else start()
+            if work is not None:
+                await work
 
-    def _turn_ended(self, task: asyncio.Task[None]) -> None:
+    def _leave_unsettled(self, turn: asyncio.Future[None]) -> None:
+        if not turn.done():
+            self._unsettled.add(turn)
+            turn.add_done_callback(self._unsettled.discard)
+
+    def _turn_ended(self, turn: asyncio.Future[None]) -> None:
         self._waiting -= 1
+
+    def _work_ended(self, work: asyncio.Future[None]) -> None:
+        self._waiting -= 1
+        self._mutex.release()
+        take_note(work)
+
+    def _give_up_at_once(self) -> bool:
+        if self._waiting or self._mutex.locked() or not self.writer.is_idle or self._reader.is_busy:
+            return False
+        try:
+            self._release()
+        finally:
+            self._service.forget_writer(self)
+        return True
 
     async def _give_up(self) -> None:
         try:
             async with self._mutex:
-                await asyncio.to_thread(self.writer.release)
+                await in_thread(self._release)
         finally:
             self._service.forget_writer(self)
+
+    def _release(self) -> None:
+        try:
+            self.writer.release()
+        finally:
+            self._reader.close()

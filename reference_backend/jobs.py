@@ -1,43 +1,77 @@
-"""Work that a cancelled caller must not break off: tasks that run to their end, counted so that a close can wait."""
+"""Work that a cancelled caller must not break off: it runs to its end, counted so that a close can wait for it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+import contextvars
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def in_thread(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> asyncio.Future[T]:
+    """Start blocking work in a thread, in the caller's context: ``asyncio.to_thread`` without a coroutine around it."""
+    call = functools.partial(contextvars.copy_context().run, work, *args, **options)
+    return asyncio.get_running_loop().run_in_executor(None, call)
+
+
+async def finished(future: asyncio.Future[T]) -> T:
+    """The outcome of a future; cancelling the wait leaves it alone."""
+    if not future.done():
+        ended = future.get_loop().create_future()
+
+        def wake(_: asyncio.Future[T]) -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        future.add_done_callback(wake)
+        try:
+            await ended
+        finally:
+            future.remove_done_callback(wake)
+    return future.result()
 
 
 class Jobs:
-    """The running tasks of one service."""
+    """What one service has under way."""
 
     def __init__(self) -> None:
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Future[Any]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start work that nobody may ever wait for; its failure is no warning then."""
+        """Start a task that nobody may ever wait for; its failure is no warning then."""
         task = asyncio.ensure_future(work)
-        self._running.add(task)
-        task.add_done_callback(self._ended)
+        self._watch(task)
         return task
 
-    async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The outcome of work that goes on to its end where this wait is cancelled."""
-        return await finished(self.spawn(work))
+    def start(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> asyncio.Future[T]:
+        """Start blocking work in a thread that nobody may ever wait for."""
+        future = in_thread(work, *args, **options)
+        self._watch(future)
+        return future
+
+    async def run(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        """The outcome of blocking work, which goes on to its end where this wait is cancelled."""
+        return await finished(self.start(work, *args, **options))
 
     async def drain(self) -> None:
         """Wait until nothing runs but the task that asks."""
         while others := self._running - {asyncio.current_task()}:
             await asyncio.wait(others)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        if not task.cancelled():
-            task.exception()
+    def _watch(self, future: asyncio.Future[Any]) -> None:
+        self._running.add(future)
+        future.add_done_callback(self._ended)
+
+    def _ended(self, future: asyncio.Future[Any]) -> None:
+        self._running.discard(future)
+        take_note(future)
 
 
-async def finished(task: asyncio.Task[T]) -> T:
-    """The outcome of a task; cancelling the wait leaves the task alone."""
-    await asyncio.wait({task})
-    return task.result()
+def take_note(future: asyncio.Future[Any]) -> None:
+    """Count a failure as seen: whoever waits for the future raises it, and nobody may."""
+    if not future.cancelled():
+        future.exception()

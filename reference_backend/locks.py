@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import weakref
-from pathlib import Path
 
 
 class LockHeldError(Exception):
@@ -28,7 +27,7 @@ class SessionLock:
         _held.add(self)
 
     @classmethod
-    def acquire(cls, path: Path) -> SessionLock:
+    def acquire(cls, path: str | os.PathLike[str]) -> SessionLock:
         """Take the lock at once or not at all; the file is made where it is missing.
 
         Raises:
@@ -74,7 +73,7 @@ _held: weakref.WeakSet[SessionLock] = weakref.WeakSet()
 os.register_at_fork(after_in_child=SessionLock.drop_all)
 
 
-def _is_at(fd: int, path: Path) -> bool:
+def _is_at(fd: int, path: str | os.PathLike[str]) -> bool:
     mine = os.fstat(fd)
     try:
         there = os.stat(path, follow_symlinks=False)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 from conformance.contract import (
     SessionAlreadyExistsError,
@@ -19,33 +17,31 @@ from reference_backend.positions import Codec
 from reference_backend.ranges import Damage
 
 
-@dataclass(frozen=True, slots=True)
 class Place:
-    """The files of one session under a root, in one encoding."""
+    """The files of one session under a root, in one encoding. Names are text: a ``Path`` costs more than opening it.
 
-    root: Path
-    codec: Codec
-    session_id: str
+    Attributes:
+        directory: the session's own directory.
+        file: the artifact.
+        temporary: where a log is written before it gets its name; only the holder of the lock touches it.
+        lock: the lock file, never removed.
+    """
 
-    @property
-    def directory(self) -> Path:
-        """The session's own directory."""
-        return self.root / directory_name(self.session_id)
+    __slots__ = ("codec", "directory", "file", "lock", "root", "session_id", "temporary")
+
+    def __init__(self, root: str, codec: Codec, session_id: str) -> None:
+        self.root = root
+        self.codec = codec
+        self.session_id = session_id
+        self.directory = directory = f"{root}/{directory_name(session_id)}"
+        self.file = file = f"{directory}/{codec.file_name}"
+        self.temporary = f"{file}.tmp"
+        self.lock = f"{directory}/session.lock"
 
     @property
     def path(self) -> Path:
         """The artifact."""
-        return self.directory / self.codec.file_name
-
-    @property
-    def temporary(self) -> Path:
-        """Where a log is written before it gets its name; only the holder of the lock touches it."""
-        return self.directory / f"{self.codec.file_name}.tmp"
-
-    @property
-    def lock(self) -> Path:
-        """The lock file, never removed."""
-        return self.directory / "session.lock"
+        return Path(self.file)
 
     def not_found(self) -> SessionPersistenceNotFoundError:
         """The refusal of an absent session."""
@@ -74,15 +70,27 @@ class Place:
     def corruption(self, problem: str) -> SessionPersistenceCorruptionError:
         """The refusal of a damaged artifact."""
         return SessionPersistenceCorruptionError(
-            f"session {self.session_id!r}: {self.path} is damaged: {problem}",
+            f"session {self.session_id!r}: {self.file} is damaged: {problem}",
             session_id=self.session_id,
-            location=str(self.path),
+            location=self.file,
         )
 
-    @contextmanager
-    def damage_told(self) -> Iterator[None]:
-        """Turn ``Damage`` into the contract's corruption error, with id and location."""
-        try:
-            yield
-        except Damage as error:
-            raise self.corruption(str(error)) from error
+    def damage_told(self) -> _DamageTold:
+        """Inside of it ``Damage`` turns into the contract's corruption error, with id and location."""
+        return _DamageTold(self)
+
+
+class _DamageTold:
+    """A context manager; one that is a generator would cost as much as what it guards."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if isinstance(error, Damage):
+            raise self._place.corruption(str(error)) from error

@@ -1,4 +1,6 @@
-"""Where things stand in a log: small frozen records shared by both encodings, and the interface each encoding fills.
+"""Where things stand in a log: small records shared by both encodings, and the interface each encoding fills.
+
+The records are named tuples: some are made in every call, and a frozen dataclass takes three times as long.
 
 A ``Codec`` knows bytes and nothing else: no session, no path, no lock. What it cannot believe it refuses with
 ``Damage``.
@@ -7,8 +9,7 @@ A ``Codec`` knows bytes and nothing else: no session, no path, no lock. What it 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from conformance.contract import SessionEvent
 from reference_backend.ranges import ByteRange
@@ -23,17 +24,16 @@ Check = Callable[[list[Any], int], list[SessionEvent]]
 """``check(decoded, first_seq)`` -> the same list, or a refusal in the contract's words."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderBlock:
-    """The stored header: its line without the newline, where it ends in the file, CRC-32 of its stored bytes."""
+class HeaderBlock(NamedTuple):
+    """The stored header: its line without the newline, its stored bytes, their length and their CRC-32."""
 
     line: bytes
+    stored: bytes
     end: int
     checksum: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnd:
+class LogEnd(NamedTuple):
     """The end of a recovered log.
 
     Attributes:
@@ -54,14 +54,17 @@ class LogEnd:
     kept: bytes = b""
     kept_count: int = 0
 
+    def without_kept(self) -> LogEnd:
+        """The log up to its last sound batch."""
+        return self._replace(kept=b"", kept_count=0)
+
     @property
     def total(self) -> int:
         """Events a reader sees."""
         return self.next_seq + self.kept_count
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A fingerprint of a whole log: equal marks mean equal logs, and a mark can be found again in a longer log.
 
     For a log with kept lines it is the mark of the repaired log, so that a repair changes no revision.
@@ -95,6 +98,12 @@ class Codec(Protocol):
 
     def recover(self, source: ByteRange, header: HeaderBlock) -> LogEnd:
         """Where the log ends; ``Damage`` where its last batch is broken as no crash can break it."""
+
+    def take_in(self, source: ByteRange, header: HeaderBlock, check: Check) -> tuple[LogEnd, list[SessionEvent]] | None:
+        """The end and all events of a small log that is sound from beginning to end, in one pass.
+
+        None where it is not, or may not be: then ``recover`` and ``read`` or ``validate`` find out what it is.
+        """
 
     def read(
         self, source: ByteRange, header: HeaderBlock, log: LogEnd, offset: int, stop: int, check: Check

@@ -47,9 +47,9 @@ class Publication:
             write_all(fd, data, 0)
             os.fsync(fd)
             # What may stand there is a torn creation: no session, and in the way of the link.
-            remove(place.path)
+            remove(place.file)
             self.debris = identity
-            link_new(place.temporary, place.path, identity)
+            link_new(place.temporary, place.file, identity)
             os.unlink(place.temporary)
             sync_directory(place.directory)
         except BaseException:
@@ -62,8 +62,8 @@ class Publication:
         """Take the name away from a log whose publishing failed, durably."""
         if self.debris is None:
             return
-        if is_file(self._place.path, self.debris):
-            os.unlink(self._place.path)
+        if is_file(self._place.file, self.debris):
+            os.unlink(self._place.file)
         remove(self._place.temporary)
         sync_directory(self._place.directory)
         self.debris = None

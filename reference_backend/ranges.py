@@ -17,6 +17,9 @@ SECTOR = 512
 WINDOW = 256 * 1024
 """Bytes fetched at a time while walking or scanning."""
 
+SMALL = 16 * 1024
+"""Largest file that is read whole, at once: one call to the system costs more than these bytes do."""
+
 
 class Damage(Exception):
     """The stored bytes cannot be a log that this backend wrote and a crash cut short."""
@@ -38,16 +41,14 @@ class ByteRange(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
 class BytesRange:
-    """A range in memory."""
+    """A range in memory. No dataclass, for one is made at every look at a small file."""
 
-    data: bytes
+    __slots__ = ("data", "size")
 
-    @property
-    def size(self) -> int:
-        """Length in bytes."""
-        return len(self.data)
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.size = len(data)
 
     def at(self, offset: int, length: int) -> bytes:
         """Exactly ``length`` bytes from ``offset``."""
@@ -75,6 +76,19 @@ class FileRange:
                 raise Damage(f"the file ends at {offset + len(found)}, {self.size} bytes were there a moment ago")
             found += more
         return found
+
+
+def range_of(fd: int, size: int) -> ByteRange:
+    """The first ``size`` bytes of an open file, read already where they are few.
+
+    Raises:
+        Damage: the file is shorter than that by now.
+        OSError: the storage refused to read.
+    """
+    if size > SMALL:
+        return FileRange(fd, size)
+    data = os.pread(fd, size, 0)
+    return BytesRange(data if len(data) == size else FileRange(fd, size).at(0, size))
 
 
 class BackwardWindow:

@@ -15,9 +15,9 @@ from itertools import islice
 
 from conformance.contract import SessionEvent
 from reference_backend.positions import MAX_TEXT, TAIL, Check, HeaderBlock, LogEnd, Mark
-from reference_backend.ranges import PAGE, WINDOW, ByteRange, Damage, chunks
-from reference_backend.records import decode_line
-from reference_backend.recovery import last_marker, recover_lines
+from reference_backend.ranges import PAGE, WINDOW, ByteRange, BytesRange, Damage, chunks
+from reference_backend.records import are_next, decode_line
+from reference_backend.recovery import MARKER, last_marker, recover_lines
 
 _HEADER_START = b'{"type":"session"'
 
@@ -52,7 +52,7 @@ class RawCodec:
         newline = data.find(b"\n")
         line = data if newline < 0 else data[:newline]
         if newline >= 0 and b"\0" not in line:
-            return HeaderBlock(line, newline + 1, zlib.crc32(line))
+            return HeaderBlock(line, data[: newline + 1], newline + 1, zlib.crc32(line))
         written = line.partition(b"\0")[0]
         begun = written.startswith(_HEADER_START) or _HEADER_START.startswith(written)
         if not begun or (not written and data[:PAGE].strip(b"\0")):
@@ -65,6 +65,25 @@ class RawCodec:
         """Where the log ends."""
         return recover_lines(source, header)
 
+    def take_in(self, source: ByteRange, header: HeaderBlock, check: Check) -> tuple[LogEnd, list[SessionEvent]] | None:
+        """The end and all events of a small, sound log."""
+        if not isinstance(source, BytesRange):
+            return None
+        data, end = source.data, header.end
+        if source.size == end:
+            return LogEnd(end, 0, 0, 0, data[-TAIL:]), []
+        # A batch begins right behind the header and behind newlines only; the last newline ends the file.
+        if not data.endswith(b"\n") or not data.startswith(b" ", end):
+            return None
+        try:
+            events = [decode_line(line) for line in data[end:-1].split(b"\n")]
+        except Damage:
+            return None
+        if not are_next(events, 0):
+            return None
+        log = LogEnd(source.size, len(events), 0, data.rfind(MARKER) + 1, data[-TAIL:])
+        return log, check(events, 0)
+
     def read(
         self, source: ByteRange, header: HeaderBlock, log: LogEnd, offset: int, stop: int, check: Check
     ) -> list[SessionEvent]:
@@ -72,10 +91,10 @@ class RawCodec:
         stop = min(stop, log.total)
         if offset >= stop:
             return []
-        lines = islice(_lines(source, header.end, log.end, offset), stop - offset)
-        events = check([decode_line(line) for line in lines], offset)
-        if len(events) < stop - offset:
-            raise Damage(f"it holds fewer lines than the seq of its last event ({log.total - 1}) says")
+        lines = _lines(source, header.end, log.end, offset)
+        events = check([decode_line(line) for line in islice(lines, stop - offset)], offset)
+        if len(events) < stop - offset or (stop == log.total and next(lines, None) is not None):
+            raise Damage(f"it does not hold as many lines as the seq of its last event ({log.total - 1}) says")
         return events
 
     def validate(self, source: ByteRange, header: HeaderBlock, log: LogEnd, check: Check) -> None:

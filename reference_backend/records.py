@@ -60,9 +60,15 @@ def is_plain(events: list[Any], first_seq: int) -> bool:
     ignorable type, say) is for the full check to judge.
     """
     try:
-        return list(map(_SEQ, events)) == list(
-            range(first_seq, first_seq + len(events))
-        ) and KNOWN_EVENT_TYPES.issuperset(map(_TYPE, events))
+        return are_next(events, first_seq) and KNOWN_EVENT_TYPES.issuperset(map(_TYPE, events))
+    except (TypeError, KeyError):
+        return False
+
+
+def are_next(events: list[Any], first_seq: int) -> bool:
+    """Whether these are objects with the seqs that follow each other from there on."""
+    try:
+        return list(map(_SEQ, events)) == list(range(first_seq, first_seq + len(events)))
     except (TypeError, KeyError):
         return False
 

@@ -2,16 +2,17 @@
 
 Creates and write opens of one id pass a gate one after the other, so that of racing ones exactly one wins and the
 next sees its outcome. The gate is left by the caller that takes the handle, or, where the caller was cancelled, once
-what it had acquired is given back: a retry is never refused because of itself.
+what it had acquired is given back: a retry is never refused because of itself. Where nobody is in the gate, a look
+that takes no longer than handing it to a thread is done without one, and without a gate: nothing can come between.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from conformance.contract import (
     Access,
@@ -22,8 +23,10 @@ from conformance.contract import (
     check_session_id,
     materialize_create_header,
 )
+from reference_backend.artifact import LongLogError
 from reference_backend.handle import ReadHandle, WriteHandle
-from reference_backend.jobs import Jobs
+from reference_backend.jobs import Jobs, finished, in_thread
+from reference_backend.opening import Owned
 from reference_backend.positions import Codec
 from reference_backend.reader import LogReader
 from reference_backend.store import Store
@@ -45,9 +48,10 @@ class _Gate:
 class JsonlPersistence:
     """The service over ``root``; makes nothing on disk before the first append or flush."""
 
-    def __init__(self, root: Path, codec: Codec) -> None:
+    def __init__(self, root: str | os.PathLike[str], codec: Codec) -> None:
         self.jobs = Jobs()
-        self._store = Store(root.absolute(), codec)
+        name = os.fspath(root)
+        self._store = Store(name if os.path.isabs(name) else os.path.join(os.getcwd(), name), codec)
         self._owners: dict[str, WriteHandle] = {}
         self._readers: set[ReadHandle] = set()
         self._gates: dict[str, _Gate] = {}
@@ -60,17 +64,17 @@ class JsonlPersistence:
         """Own a new session; only this instance sees it before its first append or flush."""
         self._refuse_if_closed()
         header, inherited = materialize_create_header(header, inherited_event_count)
-        store, place = self._store, self._store.place(header.id)
-        async with self._arrival():
-            if header.id in self._owners:
-                raise place.already_exists()
-            async with self._gate(header.id):
-                if header.id in self._owners:
-                    raise place.already_exists()
-                if await self.jobs.run(asyncio.to_thread(store.is_occupied, header.id)):
-                    raise place.already_exists()
-                self._refuse_if_closed()
-                return self._own(store.new_writer(header, inherited))
+        if header.id not in self._gates:
+            return self._create(header, inherited)
+        async with self._arrival(), self._gate(header.id):
+            return self._create(header, inherited)
+
+    def _create(self, header: SessionHeader, inherited: int | None) -> WriteHandle:
+        self._refuse_if_closed()
+        if header.id in self._owners or self._store.is_occupied(header.id):
+            raise self._store.place(header.id).already_exists()
+        writer = self._store.new_writer(header, inherited)
+        return self._own(writer, LogReader(self._store, writer.place, writer, owns=True))
 
     async def open(self, session_id: str, access: Access) -> ReadHandle | WriteHandle:
         """A handle on a visible session; ``"write"`` owns it."""
@@ -79,8 +83,16 @@ class JsonlPersistence:
             raise ValueError(f"access={access!r}: expected 'read' or 'write'")
         if not _is_usable(session_id):
             raise self._store.place(session_id).not_found()
+        if access == "read":
+            return await self._open_reader(session_id)
+        self._refuse_if_owned(session_id)
+        if session_id not in self._gates:
+            try:
+                return self._own_stored(self._store.own(session_id, at_once=True))
+            except LongLogError:
+                logger.debug("session %r has a long log: a thread opens it", session_id)
         async with self._arrival():
-            return await (self._open_reader(session_id) if access == "read" else self._open_writer(session_id))
+            return await self._open_writer(session_id)
 
     async def stat(self, session_id: str) -> SessionSnapshot | None:
         """One session, without decoding an event, or None where it is absent."""
@@ -88,14 +100,17 @@ class JsonlPersistence:
         if not _is_usable(session_id):
             return None
         await self.settle(session_id)
-        return await self.jobs.run(asyncio.to_thread(self._store.stat, session_id))
+        try:
+            return self._store.stat(session_id, at_once=True)
+        except LongLogError:
+            return await self.jobs.run(self._store.stat, session_id)
 
     async def list(self) -> list[SessionSnapshot]:
         """A snapshot of each visible session, ordered by id."""
         self._refuse_if_closed()
         for owner in list(self._owners.values()):
             await owner.settle()
-        return await self.jobs.run(asyncio.to_thread(self._store.list))
+        return await self.jobs.run(self._store.list)
 
     async def flush(self) -> None:
         """Flush every active write handle.
@@ -128,7 +143,7 @@ class JsonlPersistence:
     async def settle(self, session_id: str) -> None:
         """Wait for mutations of that session whose callers were cancelled."""
         owner = self._owners.get(session_id)
-        if owner is not None:
+        if owner is not None and not owner.is_settled:
             await owner.settle()
 
     def forget_writer(self, handle: WriteHandle) -> None:
@@ -143,16 +158,24 @@ class JsonlPersistence:
 
     async def _open_reader(self, session_id: str) -> ReadHandle:
         await self.settle(session_id)
-        opening = self.jobs.spawn(asyncio.to_thread(LogReader.open, self._store, session_id))
+        self._refuse_if_closed()
         try:
-            await asyncio.wait({opening})
-        except asyncio.CancelledError:
-            self.jobs.spawn(_close_reader(opening))
-            raise
-        reader, header, inherited = opening.result()
-        if self._closing is not None:
-            self.jobs.spawn(_close_reader(opening))
-            raise _service_closed()
+            return self._read_handle(*LogReader.open(self._store, session_id, at_once=True))
+        except LongLogError:
+            logger.debug("session %r has a long log: a thread opens it", session_id)
+        async with self._arrival():
+            opening = self.jobs.start(LogReader.open, self._store, session_id)
+            try:
+                found = await finished(opening)
+            except asyncio.CancelledError:
+                self.jobs.spawn(_close_reader(opening))
+                raise
+            if self._closing is not None:
+                self.jobs.spawn(_close_reader(opening))
+                raise _service_closed()
+            return self._read_handle(*found)
+
+    def _read_handle(self, reader: LogReader, header: SessionHeader, inherited: int | None) -> ReadHandle:
         handle = ReadHandle(self, header, inherited, "read", reader)
         self._readers.add(handle)
         return handle
@@ -160,14 +183,14 @@ class JsonlPersistence:
     async def _open_writer(self, session_id: str) -> WriteHandle:
         self._refuse_if_owned(session_id)
         gate = await self._enter(session_id)
-        taking: asyncio.Task[Writer] | None = None
+        taking: asyncio.Future[Owned] | None = None
         try:
             self._refuse_if_owned(session_id)
-            taking = self.jobs.spawn(asyncio.to_thread(self._store.open_writer, session_id))
-            await asyncio.wait({taking})
+            taking = self.jobs.start(self._store.own, session_id)
+            owned = await finished(taking)
             self._refuse_if_closed()
             # Nothing is awaited from here on: the caller has the handle, or the writer was never taken.
-            handle = self._own(taking.result())
+            handle = self._own(owned.writer, LogReader.of_owner(self._store, owned))
         except BaseException:
             if taking is None:
                 self._leave(session_id, gate)
@@ -177,19 +200,26 @@ class JsonlPersistence:
         self._leave(session_id, gate)
         return handle
 
-    async def _give_back(self, taking: asyncio.Task[Writer], session_id: str, gate: _Gate) -> None:
+    async def _give_back(self, taking: asyncio.Future[Owned], session_id: str, gate: _Gate) -> None:
         """Release what a write open took for a caller that is not there any more; only then may the next one try."""
         try:
             await asyncio.wait({taking})
             if not taking.cancelled() and taking.exception() is None:
-                await asyncio.to_thread(taking.result().abandon)
+                await in_thread(taking.result().writer.abandon)
         except OSError:
             logger.warning("session %r: an abandoned open was not closed cleanly", session_id, exc_info=True)
         finally:
             self._leave(session_id, gate)
 
-    def _own(self, writer: Writer) -> WriteHandle:
-        handle = WriteHandle(self, writer, LogReader(self._store, writer.place, writer, owns=True))
+    def _own_stored(self, owned: Owned) -> WriteHandle:
+        try:
+            return self._own(owned.writer, LogReader.of_owner(self._store, owned))
+        except BaseException:
+            owned.writer.abandon()
+            raise
+
+    def _own(self, writer: Writer, reader: LogReader) -> WriteHandle:
+        handle = WriteHandle(self, writer, reader)
         self._store.register(writer)
         self._owners[handle.id] = handle
         return handle
@@ -264,10 +294,10 @@ def _is_usable(session_id: object) -> bool:
     return True
 
 
-async def _close_reader(opening: asyncio.Task[tuple[LogReader, SessionHeader, int | None]]) -> None:
+async def _close_reader(opening: asyncio.Future[tuple[LogReader, SessionHeader, int | None]]) -> None:
     await asyncio.wait({opening})
     if not opening.cancelled() and opening.exception() is None:
-        await asyncio.to_thread(opening.result()[0].close)
+        await in_thread(opening.result()[0].close)
 
 
 async def _all_ended(tasks: list[asyncio.Task[None]]) -> None:

@@ -1,8 +1,10 @@
 """The storage of one instance, blocking: what is visible under its root, bounded by what its own writers know.
 
-Every look opens the file anew, so that what other instances stored is seen at once. Where a writer of this instance
+Every look goes to the disk anew, so that what other instances stored is seen at once. Where a writer of this instance
 is active its ``log`` decides where the log ends: bytes of an append that has not resolved, or that failed and is not
 undone yet, lie behind that and stay unseen. The methods may run in several threads at once.
+
+With ``at_once`` they refuse a log that is not small with ``LongLogError``: those are for a thread to read.
 """
 
 from __future__ import annotations
@@ -10,17 +12,17 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from conformance.contract import SessionHeader, SessionPersistenceError, SessionSnapshot
-from reference_backend.artifact import Artifact, header_line, id_in_header, open_artifact
+from conformance.contract import SessionEvent, SessionHeader, SessionPersistenceError, SessionSnapshot
+from reference_backend.artifact import Artifact, header_line, id_in_header, open_artifact, still_there
 from reference_backend.disk import Identity, identity_of, make_directories
 from reference_backend.ids import is_digest, session_id_of
+from reference_backend.opening import Owned, own_stored
 from reference_backend.place import Place
-from reference_backend.positions import Codec, LogEnd
-from reference_backend.ranges import BytesRange, FileRange
+from reference_backend.positions import Check, Codec, LogEnd
+from reference_backend.ranges import BytesRange, Damage
 from reference_backend.writer import Residue, Writer
 
 logger = logging.getLogger("torntail.reference")
@@ -32,17 +34,22 @@ class ErasedError(Exception):
     as itself: who asked knows whether that is damage or absence."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """A log as it is at one moment; its file stays open until whoever asked for the view is done."""
+class View(NamedTuple):
+    """A log as it is at one moment.
+
+    Attributes:
+        artifact: its file, open; the caller's to close, unless it is the one that the caller had pinned.
+        log: where it ends.
+        events: all of its events where they were asked for and came at once, else None.
+    """
 
     artifact: Artifact
     log: LogEnd
+    events: list[SessionEvent] | None
 
-    @property
-    def source(self) -> FileRange:
-        """The bytes of the file."""
-        return self.artifact.source
+    def close(self) -> None:
+        """Let the file go."""
+        os.close(self.artifact.fd)
 
 
 class Store:
@@ -51,7 +58,7 @@ class Store:
     ``writers`` holds the active writers by id. The service adds and removes; threads only look.
     """
 
-    def __init__(self, root: Path, codec: Codec) -> None:
+    def __init__(self, root: str, codec: Codec) -> None:
         self.root = root
         self.codec = codec
         self.writers: dict[str, Writer] = {}
@@ -77,10 +84,10 @@ class Store:
                 self._residues[session_id] = writer.residue
             del self.writers[session_id]
 
-    def open_writer(self, session_id: str) -> Writer:
-        """Own a stored session; the caller registers it."""
+    def own(self, session_id: str, *, at_once: bool = False) -> Owned:
+        """Own a stored session; the caller registers the writer."""
         place = self.place(session_id)
-        return Writer.open(place, known=lambda artifact: self._known_end(place, artifact))
+        return own_stored(place, known=lambda artifact: self._known_end(place, artifact), at_once=at_once)
 
     def new_writer(self, header: SessionHeader, inherited: int | None) -> Writer:
         """The writer of a session that is not stored yet; the caller registers it."""
@@ -97,38 +104,26 @@ class Store:
             os.close(artifact.fd)
         return artifact is not None
 
-    @contextmanager
-    def view(self, session_id: str) -> Iterator[View | None]:
-        """The stored log of a session, or None where it is absent or pending in this instance.
-
-        Raises:
-            ErasedError: it has a writer here, but its artifact is gone or replaced.
-            SessionPersistenceCorruptionError, SessionFormatUnsupportedError, OSError: as met.
-        """
-        found = self._look(self.place(session_id))
-        try:
-            yield found
-        finally:
-            if found is not None:
-                os.close(found.artifact.fd)
-
-    def stat(self, session_id: str) -> SessionSnapshot | None:
+    def stat(self, session_id: str, *, at_once: bool = False) -> SessionSnapshot | None:
         """A snapshot of a stored or pending session, or None."""
         place = self.place(session_id)
         try:
-            with self.view(session_id) as view:
-                if view is None:
-                    writer = self.writers.get(session_id)
-                    return None if writer is None else self._pending_snapshot(writer)
-                artifact = view.artifact
-                with place.damage_told():
-                    mark = self.codec.mark(view.source, artifact.block, view.log)
-                return SessionSnapshot(artifact.header, mark.revision, view.log.total, artifact.size)
+            view = self.look(place, at_once=at_once)
         except ErasedError as error:
             raise place.corruption(str(error)) from error
+        if view is None:
+            writer = self.writers.get(session_id)
+            return None if writer is None else self._pending_snapshot(writer)
+        try:
+            artifact = view.artifact
+            with place.damage_told():
+                mark = self.codec.mark(artifact.source, artifact.block, view.log)
+            return SessionSnapshot(artifact.header, mark.revision, view.log.total, artifact.source.size)
+        finally:
+            view.close()
 
     def list(self) -> list[SessionSnapshot]:
-        """A snapshot of each session, by id; what cannot be described is left out and logged.
+        """A snapshot of each visible session, by id; what cannot be described is left out and logged.
 
         Raises:
             OSError: the root, or a file in it, cannot be read: that is no damage, and no absence either.
@@ -152,56 +147,77 @@ class Store:
         for name in names:
             session_id = id_in_header(self.root, self.codec, name) if is_digest(name) else session_id_of(name)
             if session_id is None:
-                logger.warning("%s is left out of the list: no id makes that name", self.root / name)
+                logger.warning("%s is left out of the list: no id makes that name", Path(self.root, name))
             else:
                 yield session_id
 
-    def _look(self, place: Place) -> View | None:
+    def look(
+        self, place: Place, *, pin: Artifact | None = None, check: Check | None = None, at_once: bool = False
+    ) -> View | None:
+        """The stored log of a session, or None where it is absent or pending in this instance.
+
+        Args:
+            pin: a file that the caller keeps open, and that is looked at where it still stands at its place.
+            check: also give the events, checked so, if they come at once.
+
+        Raises:
+            ErasedError: it has a writer here, but its artifact is gone or replaced.
+            SessionPersistenceCorruptionError, SessionFormatUnsupportedError, OSError: as met.
+            LongLogError: with ``at_once`` only.
+        """
         while True:
             registrations = self._registrations
             writer = self.writers.get(place.session_id)
             identity = None if writer is None else writer.identity
-            artifact = open_artifact(place)
+            artifact = None if pin is None else still_there(place, pin, at_once=at_once)
+            opened = artifact is None
+            if artifact is None:
+                artifact = open_artifact(place, at_once=at_once)
+            found: View | None = None
+            settled = False
             try:
-                found = self._bounded(place, writer, artifact)
+                found = self._bounded(place, writer, artifact, check)
                 settled = self._registrations == registrations and self.writers.get(place.session_id) is writer
             except ErasedError:
-                settled = writer is not None and writer.identity == identity
-                if settled:
-                    _close(artifact)
+                if writer is not None and writer.identity == identity:
                     raise
-            except BaseException:
-                _close(artifact)
-                raise
+            finally:
+                if artifact is not None and opened and not (settled and found):
+                    os.close(artifact.fd)
             if settled:
-                if found is None:
-                    _close(artifact)
                 return found
             # A writer came, went, or moved the log while the file was opened: what was seen may not be what it knows.
-            _close(artifact)
 
-    def _bounded(self, place: Place, writer: Writer | None, artifact: Artifact | None) -> View | None:
+    def _bounded(
+        self, place: Place, writer: Writer | None, artifact: Artifact | None, check: Check | None
+    ) -> View | None:
+        codec = self.codec
+        log: LogEnd | None = None
         if writer is not None and writer.identity is not None:
             log = None if artifact is None else writer.log_in(artifact)
             if artifact is None or log is None:
                 raise ErasedError("it was removed or replaced under its writer")
-            # The size was taken before the log's end was asked for, so it may lag behind an append that has just
-            # resolved.
-            artifact = replace(artifact, size=os.fstat(artifact.fd).st_size)
-            if artifact.size < log.end:
-                raise place.corruption(f"it was cut to {artifact.size} bytes under its writer")
-            return View(artifact, log)
-        if artifact is None or (writer is not None and writer.is_debris(artifact)):
+            if artifact.source.size < log.end:
+                artifact = _grown(place, artifact, log)
+        elif artifact is None or (writer is not None and writer.is_debris(artifact)):
             return None
-        known = self._known_end(place, artifact)
-        if known is not None:
-            return View(artifact, known)
-        with place.damage_told():
-            return View(artifact, self.codec.recover(artifact.source, artifact.block))
+        elif self._residues:
+            log = self._known_end(place, artifact)
+        source, block = artifact.source, artifact.block
+        if check is not None and (log is None or (log.end == source.size and not log.kept)):
+            found = codec.take_in(source, block, check)
+            if found is not None and (log is None or found[0] == log):
+                return View(artifact, *found)
+        if log is None:
+            try:
+                log = codec.recover(source, block)
+            except Damage as error:
+                raise place.corruption(str(error)) from error
+        return View(artifact, log, None)
 
     def _known_end(self, place: Place, artifact: Artifact) -> LogEnd | None:
         residue = self._residues.get(place.session_id)
-        if residue is None or (residue.identity, residue.size) != (artifact.identity, artifact.size):
+        if residue is None or (residue.identity, residue.size) != (artifact.identity, artifact.source.size):
             return None
         return residue.log
 
@@ -227,6 +243,13 @@ class Store:
             return None
 
 
-def _close(artifact: Artifact | None) -> None:
-    if artifact is not None:
-        os.close(artifact.fd)
+def _grown(place: Place, artifact: Artifact, log: LogEnd) -> Artifact:
+    """The file as long as its writer says that it is.
+
+    Its size was taken before the log's end was asked for, so it may lag behind an append that has just resolved.
+    """
+    with place.damage_told():
+        grown = artifact.again(os.fstat(artifact.fd).st_size) or artifact
+    if grown.source.size < log.end:
+        raise place.corruption(f"it was cut to {grown.source.size} bytes under its writer")
+    return grown

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from conformance.contract import (
     SessionFormatUnsupportedError,
@@ -43,7 +43,6 @@ from reference_backend.place import Place
 from reference_backend.positions import LogEnd
 from reference_backend.publish import Publication, new_file
 from reference_backend.ranges import FileRange, chunks
-from reference_backend.records import stored_check
 
 logger = logging.getLogger("torntail.reference")
 
@@ -85,48 +84,25 @@ class Writer:
         self._size = 0
         self._unsynced = False
         self._unrolled = False
+        self._stray = True
         self._publication = Publication(place)
         self._upcoming: tuple[Identity, LogEnd] | None = None
 
     @classmethod
-    def open(cls, place: Place, *, known: Callable[[Artifact], LogEnd | None]) -> Writer:
-        """Own a stored session, or refuse and hold nothing.
+    def of_stored(
+        cls, place: Place, artifact: Artifact, lock: SessionLock, log: LogEnd, *, unrolled: bool, stray: bool
+    ) -> Writer:
+        """The owner of a stored log, to whom artifact and lock belong from now on.
 
-        ``known`` tells where a log ends whose last writer in this instance could not undo a failed append, else None.
-
-        Raises:
-            SessionPersistenceNotFoundError, SessionAlreadyOwnedError: absent, or owned elsewhere.
-            SessionPersistenceCorruptionError, SessionFormatUnsupportedError: the stored log cannot be continued.
+        Args:
+            log: where it ends.
+            unrolled: behind that stands a failed append that is not undone yet.
+            stray: there is a temporary file, which means nothing.
         """
-        # A look without the lock first: nothing may be made where no session is.
-        seen = open_artifact(place)
-        if seen is None:
-            raise place.not_found()
-        os.close(seen.fd)
-        lock = _acquire(place)
-        try:
-            artifact = open_artifact(place, flags=os.O_RDWR)
-            if artifact is None:
-                raise place.not_found()
-            try:
-                return cls._take(place, artifact, lock, known(artifact))
-            except BaseException:
-                os.close(artifact.fd)
-                raise
-        except BaseException:
-            lock.release()
-            raise
-
-    @classmethod
-    def _take(cls, place: Place, artifact: Artifact, lock: SessionLock, known: LogEnd | None) -> Writer:
-        codec, source = place.codec, artifact.source
-        with place.damage_told():
-            log = codec.recover(source, artifact.block) if known is None else known
-            codec.validate(source, artifact.block, log, stored_check(place.session_id, str(place.path)))
         self = cls(place, artifact.header, artifact.inherited, _nothing)
         self.log, self.identity = log, artifact.identity
-        self._lock, self._fd, self._size = lock, artifact.fd, artifact.size
-        self._unsynced, self._unrolled = True, known is not None
+        self._lock, self._fd, self._size = lock, artifact.fd, artifact.source.size
+        self._unsynced, self._unrolled, self._stray = True, unrolled, stray
         return self
 
     @property
@@ -138,6 +114,11 @@ class Writer:
     def is_clean(self) -> bool:
         """Whether a flush has nothing to write, sync or undo: it only looks."""
         return self.log is not None and not self._unsynced and not self._unrolled
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a release has nothing to write, sync, undo or remove: it only looks and lets go."""
+        return self.is_clean if self.log is not None else self._publication.debris is None
 
     def append(self, lines: bytes, count: int) -> None:
         """Store a batch of encoded lines that continues the log; durable on return, undone on failure.
@@ -181,20 +162,21 @@ class Writer:
         """
         if self.log is None:
             return
-        if self._lock is None or not self._lock.held:
+        lock, log = self._lock, self.log
+        if lock is None or not lock.held:
             raise self.place.lost("this process does not hold its lock (a forked copy never does)")
         try:
-            status = os.stat(self.place.path, follow_symlinks=False)
+            status = os.stat(self.place.file, follow_symlinks=False)
         except FileNotFoundError:
-            raise self.place.lost(f"{self.place.path} was removed") from None
-        if identity_of(status) != self.identity:
-            raise self.place.lost(f"{self.place.path} was replaced")
-        as_left = status.st_size >= self.log.end if self._unrolled else status.st_size == self._size
-        if not as_left:
-            raise self.place.corruption(f"it has {status.st_size} bytes, its writer left {self._size}")
-        tail = self.log.tail
-        if os.pread(self._fd, len(tail), self.log.end - len(tail)) != tail:
-            raise self.place.corruption(f"the bytes before {self.log.end} were changed under its writer")
+            raise self.place.lost(f"{self.place.file} was removed") from None
+        if (status.st_dev, status.st_ino) != self.identity:
+            raise self.place.lost(f"{self.place.file} was replaced")
+        size = status.st_size
+        if size < log.end if self._unrolled else size != self._size:
+            raise self.place.corruption(f"it has {size} bytes, its writer left {self._size}")
+        tail = log.tail
+        if os.pread(self._fd, len(tail), log.end - len(tail)) != tail:
+            raise self.place.corruption(f"the bytes before {log.end} were changed under its writer")
 
     def release(self) -> None:
         """The last barrier, then give everything up, whatever the barrier said.
@@ -251,7 +233,8 @@ class Writer:
                 write_all(self._fd, piece, start)
                 start += len(piece)
         os.fsync(self._fd)
-        remove(self.place.temporary)
+        if self._stray:
+            remove(self.place.temporary)
         sync_directory(self.place.directory)
         self._unsynced = False
 
@@ -276,7 +259,7 @@ class Writer:
     def _rewrite(self, log: LogEnd) -> None:
         """Replace a log with a torn tail by a copy in which the kept records are a whole batch."""
         codec = self.place.codec
-        data, after = codec.encode_batch(log.kept, log.kept_count, replace(log, kept=b"", kept_count=0))
+        data, after = codec.encode_batch(log.kept, log.kept_count, log.without_kept())
         fd = new_file(self.place)
         try:
             position = 0
@@ -289,9 +272,9 @@ class Writer:
             identity = identity_of(os.fstat(fd))
             self._upcoming = identity, after
             try:
-                os.rename(self.place.temporary, self.place.path)
+                os.rename(self.place.temporary, self.place.file)
             except OSError:
-                if not is_file(self.place.path, identity):
+                if not is_file(self.place.file, identity):
                     raise
         except BaseException:
             os.close(fd)
@@ -315,7 +298,7 @@ class Writer:
             data += batch
         if self._lock is None:
             self._make_directory()
-            self._lock = _acquire(self.place)
+            self._lock = lock_of(self.place)
         try:
             self._publication.clear()
             self._refuse_if_stored()
@@ -362,7 +345,12 @@ class Writer:
                 lock.release()
 
 
-def _acquire(place: Place) -> SessionLock:
+def lock_of(place: Place) -> SessionLock:
+    """Take a session's lock, at once or not at all.
+
+    Raises:
+        SessionAlreadyOwnedError: somebody holds it.
+    """
     try:
         return SessionLock.acquire(place.lock)
     except LockHeldError as error:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from conformance.contract import SessionEvent
 from reference_backend.frames import (
@@ -23,17 +24,17 @@ from reference_backend.frames import (
     encode_frame,
     make_footer,
     parse_footer,
+    texts_of,
 )
 from reference_backend.positions import MAX_TEXT, TAIL, Check, HeaderBlock, LogEnd, Mark
-from reference_backend.ranges import PAGE, WINDOW, BackwardWindow, ByteRange, Damage, nul_runs
+from reference_backend.ranges import PAGE, WINDOW, BackwardWindow, ByteRange, BytesRange, Damage, nul_runs
 from reference_backend.records import decode_batch, is_plain
 from reference_backend.recovery import footer_before, last_sound_batch, recover_frames
 
 _HEADER_START = b'{"type":"session"'
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A border between batches: its offset, the seq behind it, the chain up to it."""
 
     offset: int
@@ -72,8 +73,8 @@ class ZstdCodec:
             if decoded.length is not None:
                 if decoded.text.count(b"\n") != 1 or not decoded.text.endswith(b"\n"):
                     raise Damage("the first frame holds no header line")
-                end = decoded.length
-                return HeaderBlock(decoded.text[:-1], end, zlib.crc32(data[:end]))
+                stored = data[: decoded.length]
+                return HeaderBlock(decoded.text[:-1], stored, decoded.length, zlib.crc32(stored))
             if decoded.failed or length == source.size or length > MAX_TEXT:
                 break
             length = min(length * 4, source.size)
@@ -87,6 +88,24 @@ class ZstdCodec:
     def recover(self, source: ByteRange, header: HeaderBlock) -> LogEnd:
         """Where the log ends."""
         return recover_frames(source, header)
+
+    def take_in(self, source: ByteRange, header: HeaderBlock, check: Check) -> tuple[LogEnd, list[SessionEvent]] | None:
+        """The end and all events of a small, sound log."""
+        if not isinstance(source, BytesRange):
+            return None
+        data = source.data
+        try:
+            found = texts_of(data, header.end, header.checksum)
+            if found is None:
+                return None
+            texts, seq, chain, start = found
+            events = decode_batch(b"".join(texts)) if texts else []
+        except Damage:
+            return None
+        if len(events) != seq:
+            return None
+        log = LogEnd(source.size, seq, chain, start, data[-TAIL:])
+        return log, events if is_plain(events, 0) else check(events, 0)
 
     def read(
         self, source: ByteRange, header: HeaderBlock, log: LogEnd, offset: int, stop: int, check: Check
@@ -103,7 +122,8 @@ class ZstdCodec:
                     events = _decode(frame, footer, check)
                     first = max(offset - footer.first_seq, 0)
                     found += events[first : stop - footer.first_seq] if first or footer.next_seq > stop else events
-                if footer.next_seq >= stop:
+                # A read up to the end goes there: what stands behind the last batch is looked at too.
+                if footer.next_seq >= stop and stop < log.next_seq:
                     break
         if stop > log.next_seq:
             kept = check(decode_batch(log.kept), log.next_seq)
@@ -119,9 +139,7 @@ class ZstdCodec:
 
     def mark(self, source: ByteRange, header: HeaderBlock, log: LogEnd, shown: Mark | None = None) -> Mark:
         """The mark of the log as its next repair will leave it; refuses where ``shown`` marks none of its prefixes."""
-        whole = (
-            self.encode_batch(log.kept, log.kept_count, replace(log, kept=b"", kept_count=0))[1] if log.kept else log
-        )
+        whole = self.encode_batch(log.kept, log.kept_count, log.without_kept())[1] if log.kept else log
         mark = Mark(whole.end, whole.next_seq, _token(whole.chain))
         if shown is not None and shown != mark:
             if shown.end == header.end:

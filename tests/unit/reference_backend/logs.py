@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from conformance.contract import SessionEvent, SessionHeader
@@ -73,5 +73,5 @@ def repaired(codec: Codec, data: bytes) -> bytes:
     log = found[0]
     kept = data[: log.end]
     if log.kept:
-        kept += codec.encode_batch(log.kept, log.kept_count, replace(log, kept=b"", kept_count=0))[0]
+        kept += codec.encode_batch(log.kept, log.kept_count, log.without_kept())[0]
     return kept

@@ -135,20 +135,20 @@ async def test_a_write_open_syncs_what_a_killed_predecessor_left(
 @on_a_loop
 async def test_directories_are_durable_before_what_lies_in_them(tmp_path: Path) -> None:
     """DUR-02: each directory that is made, and the lowest that was there already, has its entry synced, top down."""
-    synced: list[Path] = []
+    synced: list[str] = []
     real = disk.sync_directory
 
-    def watch(path: Path) -> None:
+    def watch(path: str) -> None:
         synced.append(path)
         real(path)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(disk, "sync_directory", watch)
-        disk.make_directories(tmp_path / "a" / "b")
-        assert synced == [tmp_path.parent, tmp_path, tmp_path / "a"]
+        disk.make_directories(str(tmp_path / "a" / "b"))
+        assert synced == [str(path) for path in (tmp_path.parent, tmp_path, tmp_path / "a")]
         synced.clear()
-        disk.make_directories(tmp_path / "a" / "b")
-        assert synced == [tmp_path / "a"]
+        disk.make_directories(str(tmp_path / "a" / "b"))
+        assert synced == [str(tmp_path / "a")]
 
 
 @both

@@ -24,7 +24,8 @@ from conformance.contract import (
 )
 from reference_backend import JsonlPersistence, jsonl, jsonl_raw
 from reference_backend.locks import LockHeldError, SessionLock
-from tests.unit.reference_backend.logs import HEADER, batch
+from reference_backend.ranges import SMALL
+from tests.unit.reference_backend.logs import HEADER, batch, event
 from tests.unit.reference_backend.loops import on_a_loop
 from tests.unit.reference_backend.test_service import descriptors, stored
 
@@ -183,8 +184,8 @@ async def test_a_cancelled_append_that_has_begun_is_settled_before_a_later_read_
 async def test_a_cancelled_write_open_leaves_no_ownership(
     backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OWN-04: the retry waits for what the first one had begun, and owns."""
-    await stored(backend, tmp_path, batch(0, 1))
+    """OWN-04: the retry waits for what the first one had begun, and owns. The log is one that a thread opens."""
+    await stored(backend, tmp_path, [event(0, os.urandom(SMALL).hex())])
     service: JsonlPersistence = backend.open(tmp_path)
     with monkeypatch.context() as patch:
         stall = Stall(patch, "listdir")
