@@ -1,12 +1,16 @@
 """One session as a file of JSON lines: the header's line, then one line for each event. Plain reading, no caching.
 
 A line without its end is what a killed writer left; it is not part of the log. Anything else that is no log is refused.
+Lines may be *sealed*: each with a checksum, and the first of a batch with a mark, so that a batch is found again behind
+damage.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -24,6 +28,8 @@ SUFFIX = ".jsonl"
 PLAIN = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
 LONGEST_NAME = 255
 """Bytes of a file name, on most file systems."""
+BEGIN, NEXT = b"\x1e", b" "
+"""What the first sealed line of a batch begins with, and every other; no JSON text holds the first."""
 
 
 class Stored(NamedTuple):
@@ -53,6 +59,38 @@ def lines_of(values: list[Any]) -> bytes:
     return b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
 
 
+def sealed(values: list[Any]) -> bytes:
+    """The values as the sealed lines of one batch."""
+    texts = lines_of(values).splitlines()
+    return BEGIN + NEXT.join(b"%08x%b\n" % (zlib.crc32(text), text) for text in texts) if texts else b""
+
+
+def unsealed(line: bytes) -> bytes | None:
+    """The text of a sealed line without its end, or None where it is not sound."""
+    text = line[9:]
+    return text if line[:1] in (BEGIN, NEXT) and line[1:9] == b"%08x" % zlib.crc32(text) else None
+
+
+def has_sealed_batch(data: bytes, start: int) -> bool:
+    """Whether a sound line begins a batch anywhere from `start` on."""
+    begin = data.find(BEGIN, start)
+    while begin >= 0:
+        newline = data.find(b"\n", begin)
+        if newline >= 0 and unsealed(data[begin:newline]) is not None:
+            return True
+        begin = data.find(BEGIN, begin + 1)
+    return False
+
+
+def sync(path: Path) -> None:
+    """Let what a file or directory holds outlive a power loss."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
 def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True) -> Stored | None:
     """Read a session's file; None where there is none.
 
@@ -70,10 +108,7 @@ def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True) ->
     line, *rest = data[:end].splitlines() or [b""]
     header, inherited = header_in(path, line, checked=checked)
     session_id = id_of(path)
-    try:
-        events = [json.loads(line) for line in rest]
-    except ValueError as cause:
-        raise damaged(path, cause) from cause
+    events = values_in(path, rest)
     validate_stored_events(events, closed_vocabulary=closed_vocabulary, session_id=session_id, location=str(path))
     return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())
 
@@ -105,6 +140,18 @@ def header_in(path: Path, line: bytes, *, checked: bool = True) -> tuple[Session
     if checked and header.id != session_id:
         raise damaged(path, f"it holds session {header.id!r}")
     return header, inherited
+
+
+def values_in(path: Path, lines: list[bytes]) -> list[Any]:
+    """What JSON lines of a file hold.
+
+    Raises:
+        SessionPersistenceCorruptionError: one of them is no JSON.
+    """
+    try:
+        return [json.loads(line) for line in lines]
+    except ValueError as cause:
+        raise damaged(path, cause) from cause
 
 
 def damaged(path: Path, problem: object) -> SessionPersistenceCorruptionError:
