@@ -78,6 +78,7 @@ class Recovery:
         read: how many events were read back exactly.
         covers: a barrier resolved before the log was known, and covers it.
         owned: a write open succeeded.
+        artifact: digest of its artifact's bytes at an earlier look at the files, before any write open, or None.
         repaired: instance -> the model's step of its latest write open or first append, which may repair the tail.
         grown_at: the model's step of the first append since, or None.
         kept, healed: how many events there were before that append, and with it.
@@ -97,6 +98,7 @@ class Recovery:
     read: int = 0
     covers: bool = False
     owned: bool = False
+    artifact: str | None = None
     repaired: dict[int, int] = field(default_factory=dict)
     grown_at: int | None = None
     kept: int = 0

@@ -87,6 +87,11 @@ def failing(session: Session, *, writing: bool = False) -> str:
         return tail(stake, damage)
     if recovery.answered:
         return "DUR-07" if writing else "DUR-05"
+    return unreadable(stake, damage)
+
+
+def unreadable(stake: Stake, damage: Damage) -> str:
+    """The clause where the first look at a session raises."""
     if stake.must:
         return loss(stake, damage, None, fails=True)
     return "TORN-04" if stake.located else "DUR-01"
@@ -155,7 +160,12 @@ def beyond(instance: Instance, session: Session) -> str:
         return _spoiled(recovery, instance, recovery.kept)
     if recovery.told:
         return _unstable(recovery, instance)
-    return "TORN-01" if recovery.stake.located and is_hit(recovery.stake, recovery.damage) else "DUR-01"
+    return invented(recovery.stake, recovery.damage)
+
+
+def invented(stake: Stake, damage: Damage) -> str:
+    """The clause where the first look at a session shows more than was ever appended."""
+    return "TORN-01" if stake.located and is_hit(stake, damage) else "DUR-01"
 
 
 def _before_append(session: Session, recovery: Recovery) -> int:

@@ -238,21 +238,26 @@ def fits(promises: Sequence[Promise], seen: RecoverySeen) -> bool:
         if session.session != promise.session or session.failed is not None:
             return False
         view_or_none = views.pop(promise.session, None)
-        if looks_absent(session):
-            fitting = view_or_none is None and not promise.must and _fits_absent(session)
+        if view_or_none is None and not shows(session):
+            fitting = _fits_absent(session) and not (promise.must and (listed is not None or looked_for(session)))
         else:
-            shown = view_or_none is not None or listed is None
-            fitting = shown and promise.may and _fits_present(promise, session, view_or_none)
+            listed_too = view_or_none is not None or listed is None
+            fitting = listed_too and promise.may and _fits_present(promise, session, view_or_none)
         if not fitting:
             return False
     return not views
 
 
-def looks_absent(seen: SessionSeen) -> bool:
-    """Whether some look did not find the session."""
-    if seen.stat is ABSENT or seen.made is not None:
+def shows(seen: SessionSeen) -> bool:
+    """Whether some look at the session found it; a listing aside."""
+    if isinstance(seen.log, list) or isinstance(seen.owned, list) or isinstance(seen.again, list):
         return True
-    return _not_found(seen.log) or _not_found(seen.again) or _not_found(seen.owned)
+    return isinstance(seen.stat, SnapshotView) or seen.handle is not None
+
+
+def looked_for(seen: SessionSeen) -> bool:
+    """Whether anybody looked for the session; a listing aside."""
+    return any(look is not None for look in (seen.stat, seen.log, seen.again, seen.owned, seen.made))
 
 
 def _not_found(read: Answer) -> bool:
@@ -304,6 +309,8 @@ def _follows(after: Answer, log: Log, count: int, batch: list[dict[str, Any]], *
 
 def _fits_present(promise: Promise, seen: SessionSeen, listed: SnapshotView | None) -> bool:
     """Whether every look shows the same session as it was created, with a log that is promised."""
+    if seen.made is not None:
+        return False
     count = -1
     chosen: Log = []
     numberless = False

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from conformance.model import crash_blame
 from conformance.model.aftermath import Damage, Stake
-from conformance.model.recovery import Promise, RecoverySeen, SessionSeen, looks_absent
+from conformance.model.history import SnapshotView
+from conformance.model.recovery import Promise, RecoverySeen, SessionSeen, shows
 
 
 class _Looks(NamedTuple):
@@ -20,12 +21,13 @@ class _Looks(NamedTuple):
 
     Attributes:
         events: how many it has; below 0 where nothing was read.
-        described: its snapshot was listed or given by ``stat``.
+        described: its snapshot was listed or given by ``stat``; ``counted``: with a count of events.
         reads: how many reads there were before something was appended.
     """
 
     events: int
     described: bool
+    counted: bool
     reads: int
     owned: bool
     appended: bool
@@ -46,19 +48,22 @@ def witnessed(
     found = {"TORN-01" if torn else "DUR-01"}
     if seen.listed is not None and any(not each.must for each in torn):
         found.add("TORN-04")
+    listed = seen.listed if isinstance(seen.listed, list) else ()
+    names = {view.header.id: view for view in listed}
     for promise, session in zip(promises, seen.sessions, strict=True):
-        if looks_absent(session):
+        if promise.session not in names and not shows(session):
             found |= _absence(promise, seen, session)
         else:
-            found |= _presence(promise.stake, damage, _looks(seen, session))
+            found |= _presence(promise.stake, damage, _looks(session, names.get(promise.session)))
     return found
 
 
-def _looks(seen: RecoverySeen, session: SessionSeen) -> _Looks:
+def _looks(session: SessionSeen, listed: SnapshotView | None) -> _Looks:
     reads = [each for each in (session.log, session.again, session.owned) if isinstance(each, list)]
     return _Looks(
         len(reads[0]) if reads else -1,
-        seen.listed is not None or session.stat is not None,
+        listed is not None or session.stat is not None,
+        any(isinstance(each, SnapshotView) and each.event_count is not None for each in (listed, session.stat)),
         len(reads),
         session.owned is not None,
         session.batch is not None,
@@ -78,15 +83,20 @@ def _absence(promise: Promise, seen: RecoverySeen, session: SessionSeen) -> set[
 @lru_cache(maxsize=8192)
 def _presence(stake: Stake, damage: Damage, looks: _Looks) -> frozenset[str]:
     """The clauses that the looks at one session witness."""
+    if not (looks.described or looks.reads):
+        return frozenset()
     found = {"DUR-04"}
     if stake.must:
         found.add(crash_blame.loss(stake, damage, None))
     if looks.reads:
         hit = crash_blame.is_hit(stake, damage)
-        bounds = (0, stake.by_barrier, *(seq for pair in stake.found for seq in pair))
+        # Where a count told the length already, a read of another one is unstable first of all.
+        bounds = [0] if looks.counted else [0, stake.by_barrier, *(seq for pair in stake.found for seq in pair)]
         end = min(stake.covered, looks.events)
         found |= {crash_blame.loss(stake, damage, seq) for seq in bounds if 0 <= seq < end}
-        found.add("TORN-01" if stake.located and hit else "DUR-01")
+        found.add(crash_blame.unreadable(stake, damage))
+        if not looks.counted:
+            found.add(crash_blame.invented(stake, damage))
         if looks.events > stake.covered and hit and stake.located:
             found.add("TORN-03")
     if looks.reads > 1:

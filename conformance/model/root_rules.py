@@ -19,7 +19,7 @@ def folded(text: str) -> str:
 
 
 def inspect(judge: Judge, call: Call, op: Inspect, outcome: Outcome) -> None:
-    """ID-02, ID-03, ID-05."""
+    """ID-02, ID-03, ID-05; DUR-05 for artifacts that nobody but readers opened since a crash."""
     view = judge.demand_success(outcome, "ID-02", "a look at the files")
     if judge.capabilities.storage != "files" or not isinstance(view, TreeView):
         return
@@ -28,6 +28,21 @@ def inspect(judge: Judge, call: Call, op: Inspect, outcome: Outcome) -> None:
     judge.witness("ID-02")
     _check_modes(judge, view)
     _check_names(judge, view)
+    _check_untouched(judge, view)
+
+
+def _check_untouched(judge: Judge, view: TreeView) -> None:
+    """DUR-05: opening a recovered session for reading leaves every byte of its artifact as it was."""
+    for name, digest in view.digests:
+        session = judge.world.stored.get(name)
+        recovery = session.recovery if session is not None else None
+        if recovery is None or recovery.owned or recovery.grown_at is not None:
+            continue
+        if recovery.artifact is not None:
+            if recovery.artifact != digest:
+                judge.fail("DUR-05", f"the artifact of {name!r:.80} as it was: only readers opened it", "other bytes")
+            judge.witness("DUR-05")
+        recovery.artifact = digest
 
 
 def _row(names: tuple[str, ...] | list[str]) -> str:

@@ -11,7 +11,18 @@ from typing import Any
 
 from conformance.contract import Capabilities
 from conformance.model.history import CrashView, HandleView, Returned
-from conformance.model.operations import Append, Close, Crash, Create, Flush, FlushInstance, OpenSession, Operation
+from conformance.model.operations import (
+    Append,
+    Close,
+    Crash,
+    Create,
+    Flush,
+    FlushInstance,
+    Inspect,
+    OpenSession,
+    Operation,
+)
+from conformance.model.tree import TreeView
 from tests.unit.model.histories import (
     CONTIGUITY,
     EXISTS,
@@ -66,6 +77,11 @@ def crash(
 def kill(during: Operation | None = None, *, lost: tuple[int, ...] = ()) -> Step:
     """The process dies, and what it gave to the disk stays."""
     return crash(during, lost=lost, preset="kill")
+
+
+def looked(digest: str) -> Step:
+    """A look at the files, by which the session's artifact has this digest."""
+    return Step(Inspect(["s"]), Returned(TreeView(digests=(("s", digest),))))
 
 
 def view(step: Step, **fields: Any) -> Step:
@@ -127,6 +143,8 @@ DURABILITY = (
          wrong=opened(3, on=3).raises(CORRUPT)),
     case("DUR-05", *COVERED, kill(), up(2), stat(snap(2, 0), on=2), opened(2, on=2), stat(snap(2, 0), on=2),
          wrong=stat(snap(2, 1), on=2)),
+    case("DUR-05", *COVERED, kill(), up(2), looked("a1"), opened(2, on=2), read(2, TWO), looked("a1"),
+         wrong=looked("b2")),
     case("DUR-06", *COVERED, kill(), up(2), crash(OpenSession(2, 2, "s", "write")), up(3), opened(3, on=3), read(3,
          TWO),
          wrong=read(3, [])),
@@ -234,6 +252,7 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         crash(lost=(2,)), up(3), stat(None, on=3)),
     "a session that a flush covered unread": (*BARE, kill(), up(2), owned(2, on=2), flush(2), read(2, TWO),
         crash(), *AGAIN, read(3, TWO)),
+    "a write open may repair the tail": (*GROWN, kill(), up(2), looked("a1"), owned(2, on=2), looked("b2")),
     "a read in pieces": (*GROWN, kill(), *LOOK, read(2, events(1), 1, 1), read(2, events(1, 2), 1, 5), read(2, THREE)),
     "a clean close, then an ordinary life": (*GROWN, kill(), up(2), owned(2, on=2), read(2, THREE), append(2,
          events(3)),

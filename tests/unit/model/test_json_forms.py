@@ -117,6 +117,7 @@ VALUES = (
         st.lists(PATHS, max_size=2).map(tuple),
         st.lists(st.tuples(PATHS, NUMBERS), max_size=2).map(tuple),
         st.lists(PATHS, max_size=2).map(tuple),
+        st.lists(st.tuples(PATHS, st.text(max_size=2)), max_size=2).map(tuple),
     )
     | st.builds(
         Usage,
