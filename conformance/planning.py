@@ -24,7 +24,7 @@ from conformance.clauses import (
     ruling,
     select,
 )
-from conformance.clauses.levels import preset_gap
+from conformance.clauses.levels import preset_gap, presets_of
 from conformance.contract import Backend, Durability
 from conformance.drivers.calibration import counting_gap, recording_gap
 from conformance.drivers.errors import UsageError
@@ -155,6 +155,11 @@ class Plan:
         if budget is None or not machines:
             return budget
         return budget * min(self.settings.workers, machines) / machines
+
+    def presets(self) -> tuple[str, ...]:
+        """The kinds of crashes that the durability which is tried has to withstand, the weakest adversary first."""
+        level: Durability = self.settings.durability or self.backend.capabilities.durability  # type: ignore[assignment]
+        return presets_of(level)
 
     def max_examples(self) -> int:
         """Programs for each machine."""

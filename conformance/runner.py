@@ -23,9 +23,10 @@ from conformance.drivers.journal import Journal
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding, Job, MachineSpec
+from conformance.machines.explaining import Explained, Explainer
 from conformance.machines.reduce import reduce_finding
 from conformance.model.history import event_to_json
-from conformance.model.operations import Program
+from conformance.model.operations import Crash, Program
 from conformance.planning import PROFILES, Item, Plan, Profile, Settings, make_plan
 from conformance.report.cases import Case, CaseError, fingerprint, load_case
 from conformance.report.events import (
@@ -144,15 +145,24 @@ class _Run:
             seconds = 0.0 if Need.IO_COUNT in self.item.check.needs else usual
             reduced = reduce_finding(finding, self.perform, seconds=seconds)
             shortest = finding if reduced is None else reduced[0]
+            explained = self.explained(shortest)
+            story = () if explained is None else explained.lines
+            shortest = shortest if explained is None else explained.finding
             if shortest.clause not in found:
                 # Once more, to hear what the reference answers where the backend went wrong.
                 result = self.perform(shortest.program, with_partner=True)
                 again = result.violation is not None and result.violation.clause == shortest.clause
-                failure = self._failure(shortest, result if again else None)
+                failure = self._failure(shortest, result if again else None, story)
                 found[shortest.clause] = failure
         return list(found.values())
 
-    def _failure(self, finding: Finding, result: ProgramResult | None) -> FailureFound:
+    def explained(self, finding: Finding) -> Explained | None:
+        """The smallest crash that shows a finding, and its story; None where it has none."""
+        if not any(isinstance(each, Crash) for each in finding.program.operations):
+            return None
+        return Explainer(self.job, self.plan.presets()).explain(finding)
+
+    def _failure(self, finding: Finding, result: ProgramResult | None, story: tuple[str, ...]) -> FailureFound:
         """The failure as it is told; ``result`` is None where the program did not fail when it was performed again.
 
         Then the backend remembers something from one world to the next, or looks at what is in no program.
@@ -173,6 +183,7 @@ class _Run:
             call=violation.call,
             reference_answer=result.reference_answer if result is not None else "",
             fingerprint=fingerprint(finding.clause, finding.program, violation.call),
+            explanation=story,
         )
         case = Case.of(failure, kit_version=__version__, backend=settings.backend, seed=settings.seed)
         path = case.save(settings.state / "cases")

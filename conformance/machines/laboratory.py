@@ -86,13 +86,17 @@ class Laboratory:
         Args:
             lost_calls: numbers of the calls of which the state lacks something.
         """
-        self.tally.judged += 1
-        seen = self._look(state, tuple(each.session for each in promises), frozen)
-        self.latest = seen
-        if seen is None or not fits(promises, seen):
+        if not self.fits(state, promises, frozen):
             return False
-        self._job.witnesses.update(witnessed(promises, seen, lost_calls, kill=kill))
+        if self.latest is not None:
+            self._job.witnesses.update(witnessed(promises, self.latest, lost_calls, kill=kill))
         return True
+
+    def fits(self, state: State, promises: tuple[Promise, ...], frozen: Frozen) -> bool:
+        """The same without counting what it witnessed."""
+        self.tally.judged += 1
+        self.latest = seen = self._look(state, tuple(each.session for each in promises), frozen)
+        return seen is not None and fits(promises, seen)
 
     def _look(self, state: State, ids: tuple[str, ...], frozen: Frozen) -> RecoverySeen | None:
         """What the backend shows of a state; None where it showed something else when it was asked again."""

@@ -11,25 +11,22 @@ Does not: decide what is legal (``sim.disk``), what is right (``model``), or why
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from conformance.clauses import Need, Violation
 from conformance.clauses.levels import GATING
-from conformance.drivers.crashes import Frozen
 from conformance.drivers.errors import KitError
 from conformance.drivers.execution import Execution
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.machines.laboratory import Laboratory
+from conformance.machines.points import Point, Recorded, points, record
 from conformance.machines.recovering import is_handle
 from conformance.machines.workloads import Workload, sweep_event, workloads
 from conformance.model.history import Returned
 from conformance.model.operations import Append, Crash, Flush, OpenInstance, OpenSession, Operation, Read
-from conformance.model.recovery import Promise, promises
-from conformance.sim.disk import ops
-from conformance.sim.disk.presets import PAGE, PRESETS
+from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.states import BUDGET, Disk, State
-from conformance.sim.disk.trace import Trace
 
 MOST_CONFIRMED = 12
 """Failing states that are performed again in full, for each workload."""
@@ -82,95 +79,6 @@ class Coverage:
         if not laboratory.deduplicates:
             told.append("every state opened by itself: the factory takes no env")
         return ", ".join(told)
-
-
-@dataclass(slots=True)
-class Recorded:
-    """One performed program with its recording, ready to be crashed.
-
-    Attributes:
-        operations: what was performed. first: the index of the first operation whose points are new.
-        during, after: for each new operation what a crash inside it, and after it, must leave.
-    """
-
-    operations: tuple[Operation, ...]
-    first: int
-    frozen: Frozen
-    during: dict[int, tuple[Promise, ...]] = field(default_factory=dict)
-    after: dict[int, tuple[Promise, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One crash point: the operations before it, the one under way, how many disk operations of it were done."""
-
-    before: tuple[Operation, ...]
-    during: Operation | None
-    after: int | None
-    promises: tuple[Promise, ...]
-    index: int
-    cut: int = 0
-
-    def crash(self, preset: str, state: State) -> Crash:
-        """The crash that leaves this state here."""
-        return Crash(preset, self.during, self.after, self.cut, state.lost, state.tear)
-
-
-def record(execution: Execution, operations: Iterable[Operation], first: int) -> Recorded:
-    """Perform the operations, and keep what a crash at each point from ``first`` on must leave.
-
-    Raises:
-        Violation: without any crash.
-    """
-    during: dict[int, tuple[Promise, ...]] = {}
-    after: dict[int, tuple[Promise, ...]] = {}
-    for operation in operations:
-        index = len(execution.operations)
-        if index >= first:
-            during[index] = promises(execution.judge, operation)
-        execution.do(operation)
-        if index >= first:
-            after[index] = promises(execution.judge, None)
-    return Recorded(execution.program.operations, first, execution.frozen(), during, after)
-
-
-def points(recorded: Recorded, disk: Disk, *, cuts: bool) -> Iterator[tuple[Point, Disk]]:
-    """Every crash point of the new operations, with the disk as it is there.
-
-    Args:
-        cuts: a write may be in flight, and cut at a page edge of its file.
-    """
-    trace = recorded.frozen.trace
-    done = 0
-    for index, op in enumerate(trace.ops):
-        call = trace.calls[index]
-        is_new = call is not None and call >= recorded.first
-        if is_new and cuts and isinstance(op, ops.Write) and call is not None:
-            yield from _cut_points(recorded, trace, index, op, call, done)
-        disk.feed(op)
-        if not is_new or call is None:
-            continue
-        if isinstance(op, ops.CallBegin):
-            done = 0
-        elif isinstance(op, ops.Ack):
-            yield Point(recorded.operations[: call + 1], None, None, recorded.after[call], index), disk
-        else:
-            done += 1
-            during = recorded.operations[call]
-            yield Point(recorded.operations[:call], during, done, recorded.during[call], index), disk
-
-
-def _cut_points(
-    recorded: Recorded, trace: Trace, index: int, op: ops.Write, call: int, done: int
-) -> Iterator[tuple[Point, Disk]]:
-    """A write in flight when the process is killed, cut at each page edge inside it."""
-    edges = range((op.offset // PAGE + 1) * PAGE, op.offset + len(op.data), PAGE)
-    for edge in edges:
-        cut = edge - op.offset
-        part = trace.until(index).with_part_of(op, cut, call)
-        torn = Disk(part.image, "kill")
-        during = recorded.operations[call]
-        yield Point(recorded.operations[:call], during, done, recorded.during[call], index, cut), torn
 
 
 class CrashSweep:

@@ -88,6 +88,7 @@ class FailureFound(ReportEvent):
         fingerprint: equal for failures that are the same bug; ``case``: path of the saved case, or "".
         script: path of the program as a Python file that runs by itself, or "".
         reproduce: the command that shows it again.
+        explanation: what a crash did to the disk and what would mend it, line by line; empty where there was none.
     """
 
     name: ClassVar[str] = "failure_found"
@@ -104,6 +105,7 @@ class FailureFound(ReportEvent):
     case: str = ""
     script: str = ""
     reproduce: str = ""
+    explanation: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

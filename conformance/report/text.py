@@ -141,7 +141,10 @@ def render_failure(
     told = [("expected", failure.expected), ("observed", failure.observed), ("reference", failure.reference_answer)]
     told += [("difference", _difference(failure)), ("note", failure.note), ("saved as", failure.case)]
     told += [("program", f"python {failure.script}" if failure.script else "")]
-    lines += [_labelled(label, text, width, style) for label, text in told if text]
+    lines += [_labelled(label, text, width, style) for label, text in told[:-2] if text]
+    if failure.explanation:
+        lines += ["", *(f"  {printable(each)}".rstrip() for each in failure.explanation), ""]
+    lines += [_labelled(label, text, width, style) for label, text in told[-2:] if text]
     # The command is not wrapped: it is there to be copied.
     lines.append(style(f"  {'reproduce':<{LABEL}}", "dim") + style(printable(failure.reproduce), "strong"))
     return "\n".join(lines)

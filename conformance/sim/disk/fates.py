@@ -104,6 +104,20 @@ def told(trace: Trace, fates: Sequence[Fate]) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def texts(trace: Trace) -> tuple[str, ...]:
+    """What each operation did, in words; "" for markers."""
+    return tuple(_texts(trace))
+
+
+def name_at(trace: Trace, index: int, ino: int) -> str:
+    """The path of an inode as it was called before the operation of that index."""
+    names = _Names(trace.base)
+    for op in trace.ops[:index]:
+        if not isinstance(op, ops.Marker):
+            _TEXTS[type(op)](names, op)
+    return names.of(ino)
+
+
 class _Names:
     """What inodes are called, as far as they ever had a name."""
 

@@ -1,0 +1,96 @@
+"""The class of cause of a failing crash state: one word that says where to look.
+
+Promises: exactly one of `CAUSES`, read off what the crash took and what the files then hold. The classes are the
+field's own: what reports call a NUL tail or a lost rename.
+
+Does not: judge; a class is told beside the clause, never in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from conformance.clauses import Violation
+from conformance.sim.disk import ops
+from conformance.sim.disk.presets import PRESETS
+from conformance.sim.disk.states import State
+from conformance.sim.disk.trace import Trace
+
+Cause = Literal[
+    "NUL tail",
+    "torn record",
+    "fused record",
+    "lost rename",
+    "zero-length replacement",
+    "missing entry",
+    "reordered files",
+    "stranded buffer",
+]
+
+FUSING = ("TORN-02", "TORN-03", "DUR-07")
+"""Clauses about what the first append after recovery meets."""
+
+
+def cause_of(trace: Trace, preset: str, state: State, violation: Violation, *, covered: bool) -> Cause:
+    """The class of a failing state.
+
+    Args:
+        covered: the crash took something that a barrier had covered.
+    """
+    if violation.clause in FUSING and not covered:
+        return "fused record"
+    lost = [trace.ops[effect[0]] for effect in state.lost if 0 <= effect[0] < len(trace.ops)]
+    if not lost and state.tear is None:
+        return _of_nothing_lost(trace, preset)
+    entries = [op for op in lost if isinstance(op, ops.Create | ops.Mkdir | ops.Link | ops.Symlink | ops.Rename)]
+    contents = [op for op in lost if isinstance(op, ops.Write | ops.Truncate | ops.Fallocate)]
+    if any(isinstance(op, ops.Rename) for op in entries):
+        return "lost rename"
+    if entries:
+        return "missing entry"
+    if _emptied(trace, state, contents):
+        return "zero-length replacement"
+    if _has_nul(trace, state):
+        return "NUL tail"
+    if covered and _later_elsewhere(trace, state, contents):
+        return "reordered files"
+    return "torn record"
+
+
+def _of_nothing_lost(trace: Trace, preset: str) -> Cause:
+    """Everything that was written is there: it was torn in flight, or it never left the process."""
+    latest = next((op for op in reversed(trace.ops) if not isinstance(op, ops.Marker)), None)
+    if PRESETS[preset].is_power_loss or not isinstance(trace.ops[-1], ops.Marker):
+        return "torn record" if isinstance(latest, ops.Write | ops.Truncate) else "missing entry"
+    return "stranded buffer"
+
+
+def _emptied(trace: Trace, state: State, contents: Iterable[ops.DiskOp]) -> bool:
+    """Whether a file that took the place of another one lost its content to the last byte."""
+    replacing = {op.ino for op in trace.ops if isinstance(op, ops.Rename) and op.replaced is not None}
+    emptied = {ino for path, ino in state.tree.inodes.items() if not state.tree.files.get(path, b"x").strip(b"\0")}
+    lost = {getattr(op, "ino", None) for op in contents}
+    return bool(replacing & emptied & lost)
+
+
+def _has_nul(trace: Trace, state: State) -> bool:
+    """Whether a file holds NUL where readers saw other bytes."""
+    live = trace.image.tree()
+    by_inode = {ino: live.files[path] for path, ino in live.inodes.items() if path in live.files}
+    for path, data in state.tree.files.items():
+        seen = by_inode.get(state.tree.inodes.get(path, -1))
+        if seen is not None and any(mine == 0 and other != 0 for mine, other in zip(data, seen, strict=False)):
+            return True
+    return False
+
+
+def _later_elsewhere(trace: Trace, state: State, contents: Iterable[ops.DiskOp]) -> bool:
+    """Whether a later write to another file survived what an earlier one did not."""
+    gone = {effect[0] for effect in state.lost}
+    first = min((effect[0] for effect in state.lost), default=0)
+    files = {getattr(op, "ino", None) for op in contents}
+    return any(
+        isinstance(op, ops.Write) and index > first and index not in gone and op.ino not in files
+        for index, op in enumerate(trace.ops)
+    )
