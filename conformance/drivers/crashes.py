@@ -12,9 +12,10 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conformance.drivers.crash_plans import AsWritten, CrashPlan, Placement, placement_of
 from conformance.drivers.errors import NotMeasured
 from conformance.model.history import CrashView
 from conformance.model.operations import Crash
@@ -34,17 +35,21 @@ class Left:
     """What a crash left behind.
 
     Attributes:
+        crash: the operation that leaves the same when it is performed again in the same program.
         tree: the files that the next life finds; attributes: path -> mode and time.
         carried: the trace that the next life goes on with, or None where everything it finds is durable.
         remains: what the dead instance has open.
         view: what to tell of it.
+        placement: what it took, call by call.
     """
 
+    crash: Crash
     tree: Tree
     attributes: dict[str, Attributes]
     carried: Trace | None
     remains: Remains
     view: CrashView
+    placement: Placement
 
     def write(self, root: Path) -> None:
         """Make the world of the next life under an absent root."""
@@ -114,11 +119,12 @@ class Recording:
         trace = self.recorder.trace()
         return Frozen(trace, trace.image.tree(), self.recorder.attributes())
 
-    def crash(self, crash: Crash, number: int | None) -> Left:
-        """End the recording as that crash ends it.
+    def crash(self, crash: Crash, number: int | None, plan: CrashPlan) -> Left:
+        """End the recording as the plan says.
 
         Args:
-            number: of the call that was under way; the trace is cut inside it where the crash says so.
+            crash: what is to be performed. number: of the call that was under way, where it names one; the trace is cut
+                inside it where the plan says so.
 
         Raises:
             NotMeasured: something may have been done that was not seen.
@@ -128,19 +134,28 @@ class Recording:
         frozen, remains = self.frozen(), self.recorder.left_open()
         self.close()
         whole = trace = frozen.trace
+        after, cut = None, 0
         if crash.during is not None and number is not None:
-            place = whole.place_of(number, crash.after)
+            after, cut = plan.point(whole, number)
+            place = whole.place_of(number, after)
             trace = whole.until(place)
             if place < len(whole.ops):
-                trace = trace.with_part_of(whole.ops[place], crash.cut, whole.calls[place])
+                trace = trace.with_part_of(whole.ops[place], cut, whole.calls[place])
         disk = Disk(trace.base, crash.preset)
         for op in trace.ops:
             disk.feed(op)
-        state = disk.state(crash.lost, crash.tear)
+        state = plan.state(trace, disk)
         fates = fates_of(trace, crash.preset, state)
         carried = None if is_power_loss else trace
         view = CrashView(lost_calls(trace, fates), told(trace, fates))
-        return Left(state.tree, frozen.attributes_at(state.tree), carried, remains, view)
+        # Where a crash stands as it was written, it stays so: what it names may be less exact than what came of it.
+        done = (
+            crash
+            if isinstance(plan, AsWritten)
+            else replace(crash, after=after, cut=cut, lost=state.lost, tear=state.tear)
+        )
+        placement = placement_of(trace, disk, state)
+        return Left(done, state.tree, frozen.attributes_at(state.tree), carried, remains, view, placement)
 
     def close(self) -> None:
         """End it."""

@@ -7,11 +7,13 @@ The single place where an operation goes through all of it. Machines and scenari
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.clauses import Violation
 from conformance.contract import Backend
+from conformance.drivers.crash_plans import AsWritten, CrashPlan, Drawn, Placed, Placement
 from conformance.drivers.crashes import Frozen
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
@@ -37,6 +39,7 @@ class Execution:
     Attributes:
         operations: what was performed so far.
         history: what happened so far.
+        placements: number of each crash -> what it took, call by call.
         judge: the model's state; machines look there for what may be done next.
         reference_answer: what the reference said to the call that broke a clause, or "".
     """
@@ -55,6 +58,7 @@ class Execution:
         self.backend = backend
         self.operations: list[Operation] = []
         self.history: list[Event] = []
+        self.placements: dict[int, Placement] = {}
         self.judge = Judge(backend.capabilities, located=backend.gives("location"))
         self.reference_answer = ""
         self._journal = journal
@@ -80,10 +84,9 @@ class Execution:
             SetupError: the first instance could not be opened.
             NotMeasured: a crash, of a backend that does what the kit cannot see.
         """
-        if self._journal is not None:
-            self._journal.note(operation)
-        call = len(self.operations)
-        self.operations.append(operation)
+        if isinstance(operation, Crash):
+            return self._crash(operation, AsWritten(operation))
+        call = self._note(operation)
         if not isinstance(operation, Macro):
             return self._step(call, operation)
         outcome: Outcome = Returned()
@@ -91,11 +94,51 @@ class Execution:
             outcome = self._step(call, each)
         return outcome
 
+    def crash(self, preset: str, choices: Choices, during: Operation | None = None) -> Outcome:
+        """A crash that the choices decide once it is known what there is to lose; 0 everywhere loses nothing.
+
+        ``during`` is performed first, and what came of it is forgotten; then the choices say how many of its disk
+        operations were done (0: all), where a write of a killed process was cut, and what was lost. The operation that
+        goes into program, history and journal says all of that, so that the program comes to the same again.
+
+        Raises:
+            As ``do``; KeyError: an unknown preset. ValueError: ``during`` is no single call of a backend.
+        """
+        return self._crash(Crash(preset, during), Drawn(preset, choices))
+
+    def crash_as(self, crash: Crash, placement: Placement) -> Outcome:
+        """A crash as in another program, where it took what the placement says; as far as that is there to be taken.
+
+        Raises:
+            As ``crash``.
+        """
+        return self._crash(crash, Placed(crash, placement))
+
+    def _note(self, operation: Operation) -> int:
+        """Write the operation down; returns its number."""
+        if self._journal is not None:
+            self._journal.note(operation)
+        self.operations.append(operation)
+        return len(self.operations) - 1
+
+    def _crash(self, asked: Crash, plan: CrashPlan) -> Outcome:
+        call, at = self._note(asked), self._driver.now_us()
+        left = self._driver.crash(asked, call, plan)
+        self.operations[call] = crash = left.crash
+        self.placements[call] = left.placement
+        if self._journal is not None and crash is not asked:
+            self._journal.amend(crash)
+        self.history.append(Invocation(call, crash, at=at))
+        self.judge.feed(self.history[-1])
+        return self._end(call, crash, Returned(left.view))
+
     def _step(self, call: int, operation: Operation) -> Outcome:
         begun = Invocation(call, operation, at=self._driver.now_us())
         self.history.append(begun)
         self.judge.feed(begun)
-        outcome = self._driver.perform(operation, call)
+        return self._end(call, operation, self._driver.perform(operation, call))
+
+    def _end(self, call: int, operation: Operation, outcome: Outcome) -> Outcome:
         ended = Completion(call, outcome, at=self._driver.now_us())
         self.history.append(ended)
         try:
@@ -136,6 +179,7 @@ class ProgramResult:
 
     Attributes:
         program: the operations that were performed, up to the one that broke a clause.
+        placements: number of each crash in it -> what it took, call by call.
     """
 
     program: Program
@@ -143,6 +187,7 @@ class ProgramResult:
     witnesses: Counter[str]
     violation: Violation | None
     reference_answer: str
+    placements: Mapping[int, Placement] = field(default_factory=dict)
 
     def told_history(self) -> tuple[Event, ...]:
         """The history as reports hold it: of what a macro did, the program says enough while nothing went wrong.
@@ -171,8 +216,12 @@ def run_program(
     partner: Backend | None = None,
     journal: Journal | None = None,
     watchdog: Watchdog | None = None,
+    placements: Mapping[int, Placement] | None = None,
 ) -> ProgramResult:
     """Perform a whole program; stops at the first violation.
+
+    Args:
+        placements: number of a crash -> what it is to take, as far as that is there, in place of what it says itself.
 
     Raises:
         KitError, SetupError, NotMeasured: as ``Execution.do``.
@@ -184,12 +233,20 @@ def run_program(
     execution = Execution(backend, root, partner=partner, journal=journal, watchdog=watchdog, crashes=crashes)
     found: Violation | None = None
     try:
-        for operation in program.operations:
-            execution.do(operation)
+        for number, operation in enumerate(program.operations):
+            if isinstance(operation, Crash) and placements is not None and number in placements:
+                execution.crash_as(operation, placements[number])
+            else:
+                execution.do(operation)
     except Violation as violation:
         found = violation
     finally:
         execution.finish()
     return ProgramResult(
-        execution.program, tuple(execution.history), execution.witnesses, found, execution.reference_answer
+        execution.program,
+        tuple(execution.history),
+        execution.witnesses,
+        found,
+        execution.reference_answer,
+        execution.placements,
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from conformance.contract import Backend
 from conformance.drivers.counting import Counters
+from conformance.drivers.crash_plans import AsWritten, CrashPlan
 from conformance.drivers.crashes import Frozen, Left, Recording, unheard
 from conformance.drivers.errors import SetupError, UsageError
 from conformance.drivers.factory import Instance, enter_instance
@@ -121,7 +122,7 @@ class InProcessDriver:
         if self._crashes and self._lives == 0:
             self._begin_life(None)
         if isinstance(operation, Crash):
-            return self._crash(operation, call)
+            return Returned(self.crash(operation, call, AsWritten(operation)).view)
         return self._perform(operation, call, acknowledged=True)
 
     def _perform(self, operation: Operation, call: int | None, *, acknowledged: bool) -> Outcome:
@@ -194,19 +195,25 @@ class InProcessDriver:
             left.write(self.root)
         self._recording = Recording(self.root, None if left is None else left.carried)
 
-    def _crash(self, crash: Crash, call: int | None) -> Outcome:
-        """End every instance, and go on in the world that the crash leaves."""
+    def crash(self, crash: Crash, call: int | None, plan: CrashPlan) -> Left:
+        """End every instance, and go on in the world that the crash leaves, as the plan says.
+
+        Raises:
+            As ``perform``; ValueError: the call under way is none of the backend, or has no number.
+        """
+        if self._crashes and self._lives == 0:
+            self._begin_life(None)
         if self._recording is None:
             raise RecorderError("a crash has to be recorded from the first call on: make the driver with crashes=True")
         if crash.during is not None:
             if call is None or type(crash.during) not in _PERFORM:
                 raise ValueError(f"a crash comes during a call of the backend that has a number: {call=}, {crash!r}")
             self._perform(crash.during, call, acknowledged=False)
-        left = self._recording.crash(crash, call)
+        left = self._recording.crash(crash, call, plan)
         self._recording = None
         self._end_life(left)
         self._begin_life(left)
-        return Returned(left.view)
+        return left
 
     def _end_life(self, left: Left) -> None:
         """Take the dead instances away. Nothing is recorded, and what they still do is done to the old directory."""

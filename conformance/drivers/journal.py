@@ -41,7 +41,7 @@ class Journal:
             file.truncate(SIZE)
         self._file = open(self.path, "r+b")  # noqa: SIM115
         self._map = mmap.mmap(self._file.fileno(), SIZE)
-        self._end = 0
+        self._end = self._latest = 0
         self._map[0:1] = _IDLE
 
     def begin(self, item: str, backend: str) -> None:
@@ -52,6 +52,11 @@ class Journal:
 
     def note(self, operation: Operation) -> None:
         """The operation is about to be performed."""
+        self._write(operation.to_json())
+
+    def amend(self, operation: Operation) -> None:
+        """The operation noted last turned out to be this one."""
+        self._end = self._latest
         self._write(operation.to_json())
 
     def end(self) -> None:
@@ -66,6 +71,7 @@ class Journal:
 
     def _write(self, form: object) -> None:
         line = json.dumps(form, separators=(",", ":")).encode() + b"\n"
+        self._latest = self._end
         end = self._end + len(line)
         if end < SIZE:
             self._map[self._end : end] = line
