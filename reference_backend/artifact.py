@@ -29,7 +29,7 @@ from reference_backend.disk import Identity
 from reference_backend.ids import directory_name
 from reference_backend.place import Place
 from reference_backend.positions import Codec, HeaderBlock
-from reference_backend.ranges import SMALL, ByteRange, Damage, range_of
+from reference_backend.ranges import PAGE, SMALL, ByteRange, Damage, range_of
 
 _GENERATION = re.compile(r"session(?:\.v(\d+))?\.jsonl(?:\.zstd)?")
 _CURRENT = 1
@@ -154,9 +154,28 @@ def refuse_others(place: Place, names: list[str], *, alone: bool) -> None:
 
 def open_own(place: Place, flags: int, *, at_once: bool) -> Artifact | None:
     """As ``open_artifact``, without a look at what else lies in the directory."""
+    fd = open_file(place, flags)
+    if fd is None:
+        return None
+    found: Artifact | None = None
+    try:
+        found = read_header(place, fd, os.fstat(fd), at_once=at_once)
+    finally:
+        if found is None:
+            os.close(fd)
+    return found
+
+
+def open_file(place: Place, flags: int) -> int | None:
+    """A descriptor of what stands where the artifact belongs, or None.
+
+    Raises:
+        SessionPersistenceCorruptionError: no file can stand there.
+        OSError: the storage refused.
+    """
     try:
         # A pipe or a device planted there must not block the call: O_NONBLOCK means nothing to a regular file.
-        fd = os.open(place.file, flags | _FLAGS)
+        return os.open(place.file, flags | _FLAGS)
     except (FileNotFoundError, NotADirectoryError):
         # Which of the two it is decides who lists the directory.
         return None
@@ -164,17 +183,17 @@ def open_own(place: Place, flags: int, *, at_once: bool) -> Artifact | None:
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
             raise place.corruption("it is no regular file") from error
         raise
-    found: Artifact | None = None
-    try:
-        found = _read_header(place, fd, at_once=at_once)
-    finally:
-        if found is None:
-            os.close(fd)
-    return found
 
 
-def _read_header(place: Place, fd: int, *, at_once: bool) -> Artifact | None:
-    status = os.fstat(fd)
+def read_header(place: Place, fd: int, status: os.stat_result, *, at_once: bool) -> Artifact | None:
+    """The artifact in an open file of that status, or None where it is what a torn creation leaves.
+
+    Raises:
+        SessionPersistenceCorruptionError: no regular file, or the header is damaged or names another id.
+        SessionFormatUnsupportedError: the header is of another version.
+        LongLogError: with ``at_once`` only.
+        OSError: the storage refused.
+    """
     size = status.st_size
     if not stat.S_ISREG(status.st_mode):
         raise place.corruption("it is no regular file")
@@ -187,7 +206,8 @@ def _read_header(place: Place, fd: int, *, at_once: bool) -> Artifact | None:
         raise place.corruption(str(error)) from error
     if block is None:
         return None
-    header, inherited = _plain_header(block.line) or _any_header(place, block.line)
+    line = block.line
+    header, inherited = (_plain_header(line) if len(line) <= PAGE else None) or _any_header(place, line)
     if header.id != place.session_id:
         raise place.corruption(f"its header names the session {header.id!r}")
     return Artifact(fd, (status.st_dev, status.st_ino), source, block, header, inherited)
@@ -207,7 +227,7 @@ def _any_header(place: Place, line: bytes) -> tuple[SessionHeader, int | None]:
         raise place.corruption(f"its header is not valid: {error}") from error
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=256)
 def _plain_header(line: bytes) -> tuple[SessionHeader, None] | None:
     """The header of a session that is not seeded, with text at most in its optional keys, read quickly; else None.
 

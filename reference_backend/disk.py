@@ -12,6 +12,8 @@ import stat
 Identity = tuple[int, int]
 """Device and inode: which file it is, whatever its name."""
 
+_HAS_FDATASYNC = hasattr(os, "fdatasync")
+
 
 def identity_of(status: os.stat_result) -> Identity:
     """The identity in a stat result."""
@@ -24,18 +26,21 @@ def write_all(fd: int, data: bytes, offset: int) -> None:
     Raises:
         OSError: the storage refused; part of the data may have landed.
     """
+    written = os.pwrite(fd, data, offset)
+    if written == len(data):
+        return
     view = memoryview(data)
     while view:
-        written = os.pwrite(fd, view, offset)
         if written <= 0:
             raise OSError(errno.EIO, "the storage takes no more bytes and gives no reason")
         view = view[written:]
         offset += written
+        written = os.pwrite(fd, view, offset) if view else 0
 
 
 def sync_data(fd: int) -> None:
     """Make a file's data and size durable."""
-    if hasattr(os, "fdatasync"):
+    if _HAS_FDATASYNC:
         os.fdatasync(fd)
     else:
         os.fsync(fd)

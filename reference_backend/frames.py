@@ -31,6 +31,10 @@ FOOTER_SIZE = len(FOOTER_HEAD) + _PAYLOAD.size
 _FORMAT = 1
 _MUCH = 1 << 20
 """Text of batches that is kept in memory at once, where one batch after the other would do."""
+_LARGE = 0x80
+"""The bit in a frame's fifth byte without which it cannot declare more than 64 KiB; a batch seldom has it."""
+_SHORT = 512
+"""Longest text whose frame has no entropy tables: they would save a few bytes, and cost most of the time of reading."""
 _STEP = 1024
 """Compressed bytes fed at a time where nothing vouches for them: at most 32 MiB of text can come out of that."""
 
@@ -52,18 +56,14 @@ class Footer(NamedTuple):
         """The seq behind the batch."""
         return self.first_seq + self.events
 
-    def pack(self) -> bytes:
-        """The footer's bytes, ``FOOTER_SIZE`` of them."""
-        fields = _FIELDS.pack(_FORMAT, self.events, self.first_seq, self.length, self.checksum)
-        payload = fields + self.chain.to_bytes(4, "little")
-        return b"%b%b%b" % (FOOTER_HEAD, payload, zlib.crc32(payload).to_bytes(4, "little"))
 
-
-def make_footer(frame: bytes, first_seq: int, count: int, chain: int) -> Footer:
-    """The footer of ``frame`` behind a log whose chain is ``chain``."""
-    checksum = zlib.crc32(frame)
-    fields = _FIELDS.pack(_FORMAT, count, first_seq, len(frame), checksum)
-    return Footer(first_seq, count, len(frame), checksum, zlib.crc32(fields, chain))
+def seal(frame: bytes, first_seq: int, count: int, chain: int) -> tuple[bytes, int]:
+    """``frame`` with its footer, behind a log whose chain is ``chain``, and the chain that this makes."""
+    crc32 = zlib.crc32
+    fields = _FIELDS.pack(_FORMAT, count, first_seq, len(frame), crc32(frame))
+    chain = crc32(fields, chain)
+    payload = fields + chain.to_bytes(4, "little")
+    return b"%b%b%b%b" % (frame, FOOTER_HEAD, payload, crc32(payload).to_bytes(4, "little")), chain
 
 
 def parse_footer(data: bytes, at: int = 0) -> Footer | None:
@@ -94,7 +94,7 @@ def texts_of(data: bytes, at: int, chain: int) -> tuple[list[bytes], int, int, i
     texts: list[bytes] = []
     seq = start = room = 0
     size = len(data)
-    crc32, unpack_from = zlib.crc32, _PAYLOAD.unpack_from
+    crc32, unpack, decompress = zlib.crc32, _PAYLOAD.unpack, _coders.decompressor.decompress
     while at < size:
         start = at
         foot = data.find(FOOTER_HEAD, at)
@@ -102,7 +102,7 @@ def texts_of(data: bytes, at: int, chain: int) -> tuple[list[bytes], int, int, i
         if foot < 0 or end > size:
             return None
         frame, payload = data[at:foot], data[end - _PAYLOAD.size : end]
-        version, events, first_seq, length, checksum, told, own = unpack_from(payload)
+        version, events, first_seq, length, checksum, told, own = unpack(payload)
         chain = crc32(payload[: _FIELDS.size], chain)
         if (
             told != chain
@@ -111,9 +111,13 @@ def texts_of(data: bytes, at: int, chain: int) -> tuple[list[bytes], int, int, i
             or version != _FORMAT
             or own != crc32(payload[:-4])
             or checksum != crc32(frame)
+            or (frame[4] & _LARGE if length > 4 else True)
         ):
             return None
-        text = decode_frame(frame)
+        try:
+            text = decompress(frame)
+        except zstandard.ZstdError:
+            return None
         room += len(text)
         if room > _MUCH or text.count(b"\n") != events or not text.endswith(b"\n"):
             return None
@@ -124,9 +128,10 @@ def texts_of(data: bytes, at: int, chain: int) -> tuple[list[bytes], int, int, i
 
 
 class _Coders(threading.local):
-    """One compressor and one decompressor for each thread: neither may be shared."""
+    """Compressors and a decompressor for each thread: none may be shared."""
 
     def __init__(self) -> None:
+        self.quick = zstandard.ZstdCompressor(level=-1, write_checksum=True, write_content_size=True)
         self.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, write_content_size=True)
         self.decompressor = zstandard.ZstdDecompressor()
 
@@ -136,7 +141,8 @@ _coders = _Coders()
 
 def encode_frame(text: bytes) -> bytes:
     """A checksummed frame that declares its content size."""
-    return _coders.compressor.compress(text)
+    coder = _coders.quick if len(text) <= _SHORT else _coders.compressor
+    return coder.compress(text)
 
 
 def decode_frame(frame: bytes | memoryview) -> bytes:
@@ -146,8 +152,7 @@ def decode_frame(frame: bytes | memoryview) -> bytes:
         Damage: broken, or larger than ``MAX_TEXT``.
     """
     try:
-        # Only a frame with this bit in its descriptor can declare more than 64 KiB; a batch seldom has it.
-        if len(frame) > 4 and frame[4] & 0x80 and not 0 <= zstandard.frame_content_size(frame) <= MAX_TEXT:
+        if len(frame) > 4 and frame[4] & _LARGE and not 0 <= zstandard.frame_content_size(frame) <= MAX_TEXT:
             raise Damage(f"a frame declares more than {MAX_TEXT} bytes of text")
         return _coders.decompressor.decompress(frame)
     except zstandard.ZstdError as error:

@@ -257,12 +257,22 @@ class WriteHandle(_Handle):
             self._mutex.release()
             return
         self._waiting += 1
-        work.add_done_callback(self._work_ended)
+        ended = asyncio.get_running_loop().create_future()
+
+        def work_ended(_: asyncio.Future[None]) -> None:
+            self._waiting -= 1
+            self._mutex.release()
+            take_note(work)
+            if not ended.done():
+                ended.set_result(None)
+
+        work.add_done_callback(work_ended)
         try:
-            await finished(work)
+            await ended
         except asyncio.CancelledError:
             self._leave_unsettled(work)
             raise
+        work.result()
 
     async def _in_line(self, start: Callable[[], asyncio.Future[None] | None]) -> None:
         turn = _Turn()
@@ -291,11 +301,6 @@ class WriteHandle(_Handle):
 
     def _turn_ended(self, turn: asyncio.Future[None]) -> None:
         self._waiting -= 1
-
-    def _work_ended(self, work: asyncio.Future[None]) -> None:
-        self._waiting -= 1
-        self._mutex.release()
-        take_note(work)
 
     def _give_up_at_once(self) -> bool:
         if self._waiting or self._mutex.locked() or not self.writer.is_idle or self._reader.is_busy:

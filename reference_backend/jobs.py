@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 
-def in_thread(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> asyncio.Future[T]:
+def in_thread(work: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
     """Start blocking work in a thread, in the caller's context: ``asyncio.to_thread`` without a coroutine around it."""
-    call = functools.partial(contextvars.copy_context().run, work, *args, **options)
-    return asyncio.get_running_loop().run_in_executor(None, call)
+    return asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work, *args)
 
 
 async def finished(future: asyncio.Future[T]) -> T:
@@ -47,15 +45,15 @@ class Jobs:
         self._watch(task)
         return task
 
-    def start(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> asyncio.Future[T]:
+    def start(self, work: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Start blocking work in a thread that nobody may ever wait for."""
-        future = in_thread(work, *args, **options)
+        future = in_thread(work, *args)
         self._watch(future)
         return future
 
-    async def run(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    async def run(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
         """The outcome of blocking work, which goes on to its end where this wait is cancelled."""
-        return await finished(self.start(work, *args, **options))
+        return await finished(self.start(work, *args))
 
     async def drain(self) -> None:
         """Wait until nothing runs but the task that asks."""

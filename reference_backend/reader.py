@@ -79,7 +79,7 @@ class LogReader:
         """The reader of a write handle on a stored session."""
         writer, artifact, events = owned
         self = cls(store, writer.place, writer, owns=True)
-        self._pin = artifact._replace(fd=os.dup(artifact.fd))
+        self._pin = Artifact(os.dup(artifact.fd), *artifact[1:])
         if events is not None and isinstance(artifact.source, BytesRange):
             self._decoded = artifact.source.data, events
         return self

@@ -58,15 +58,18 @@ def recover_frames(source: ByteRange, header: HeaderBlock) -> LogEnd:
 
 def footer_before(source: ByteRange, end: int, floor: int) -> Footer | None:
     """The footer that ends at ``end``, or None where none does or its frame would reach below ``floor``."""
-    if end - FOOTER_SIZE < floor:
+    start = end - FOOTER_SIZE
+    if start < floor:
         return None
-    footer = parse_footer(source.at(end - FOOTER_SIZE, FOOTER_SIZE))
-    return footer if footer is not None and end - FOOTER_SIZE - footer.length >= floor else None
+    footer = parse_footer(source.at(start, FOOTER_SIZE))
+    return footer if footer is not None and start - footer.length >= floor else None
 
 
 def frame_intact(source: ByteRange, end: int, footer: Footer) -> bool:
     """Whether the frame before the footer that ends at ``end`` has the checksum the footer gives."""
     stop = end - FOOTER_SIZE
+    if footer.length <= WINDOW:
+        return zlib.crc32(source.at(stop - footer.length, footer.length)) == footer.checksum
     checksum = 0
     for piece in chunks(source, stop - footer.length, stop):
         checksum = zlib.crc32(piece, checksum)

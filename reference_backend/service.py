@@ -56,7 +56,7 @@ class JsonlPersistence:
         self._readers: set[ReadHandle] = set()
         self._gates: dict[str, _Gate] = {}
         self._arriving = 0
-        self._arrived = asyncio.Event()
+        self._arrived: asyncio.Event | None = None
         self._closing: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -226,7 +226,7 @@ class JsonlPersistence:
 
     async def _close_all(self) -> None:
         while self._arriving:
-            self._arrived.clear()
+            self._arrived = asyncio.Event()
             await self._arrived.wait()
         handles: list[ReadHandle | WriteHandle] = [*self._owners.values(), *self._readers]
         closes = [self.jobs.spawn(handle.close()) for handle in handles]
@@ -243,7 +243,8 @@ class JsonlPersistence:
             yield
         finally:
             self._arriving -= 1
-            self._arrived.set()
+            if self._arrived is not None:
+                self._arrived.set()
 
     @asynccontextmanager
     async def _gate(self, session_id: str) -> AsyncIterator[None]:

@@ -42,7 +42,7 @@ from reference_backend.locks import LockHeldError, SessionLock
 from reference_backend.place import Place
 from reference_backend.positions import LogEnd
 from reference_backend.publish import Publication, new_file
-from reference_backend.ranges import FileRange, chunks
+from reference_backend.ranges import WINDOW, FileRange, chunks
 
 logger = logging.getLogger("torntail.reference")
 
@@ -227,12 +227,16 @@ class Writer:
     def _sync_found(self, log: LogEnd) -> None:
         # Only the last batch and a torn one behind it can be unsynced. They are written again, not just synced: after a
         # sync that failed in the process before, its pages count as clean and a sync alone saves nothing.
-        start = log.last_start
-        with self.place.damage_told():
-            for piece in chunks(FileRange(self._fd, self._size), start, self._size):
-                write_all(self._fd, piece, start)
-                start += len(piece)
-        os.fsync(self._fd)
+        fd, start, size = self._fd, log.last_start, self._size
+        piece = os.pread(fd, size - start, start) if size - start <= WINDOW else b""
+        if len(piece) == size - start:
+            write_all(fd, piece, start)
+        else:
+            with self.place.damage_told():
+                for piece in chunks(FileRange(fd, size), start, size):
+                    write_all(fd, piece, start)
+                    start += len(piece)
+        os.fsync(fd)
         if self._stray:
             remove(self.place.temporary)
         sync_directory(self.place.directory)

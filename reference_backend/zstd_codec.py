@@ -7,6 +7,7 @@ decoded has its frame's CRC-32, the decoder's own checksum, the seqs and the cha
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,17 +18,27 @@ from reference_backend.frames import (
     FOOTER_HEAD,
     FOOTER_SIZE,
     FRAME_MAGIC,
+    Decoded,
     Footer,
     chain_at,
     decode_doubtful,
     decode_frame,
     encode_frame,
-    make_footer,
     parse_footer,
+    seal,
     texts_of,
 )
 from reference_backend.positions import MAX_TEXT, TAIL, Check, HeaderBlock, LogEnd, Mark
-from reference_backend.ranges import PAGE, WINDOW, BackwardWindow, ByteRange, BytesRange, Damage, nul_runs
+from reference_backend.ranges import (
+    PAGE,
+    WINDOW,
+    BackwardWindow,
+    ByteRange,
+    BytesRange,
+    Damage,
+    first_nul_run,
+    nul_runs,
+)
 from reference_backend.records import decode_batch, is_plain
 from reference_backend.recovery import footer_before, last_sound_batch, recover_frames
 
@@ -55,30 +66,35 @@ class ZstdCodec:
 
     def encode_batch(self, lines: bytes, count: int, after: LogEnd) -> tuple[bytes, LogEnd]:
         """Bytes of one batch, and the log they make; lines that ``after`` still keeps are taken as written before."""
-        frame = encode_frame(lines)
-        footer = make_footer(frame, after.next_seq, count, after.chain)
-        data = frame + footer.pack()
-        end = after.end + len(data)
-        tail = (after.tail + data)[-TAIL:]
-        return data, LogEnd(end, footer.next_seq, footer.chain, after.end, tail)
+        end, next_seq = after.end, after.next_seq
+        data, chain = seal(encode_frame(lines), next_seq, count, after.chain)
+        return data, LogEnd(end + len(data), next_seq + count, chain, end, (after.tail + data)[-TAIL:])
 
     def read_header(self, source: ByteRange) -> HeaderBlock | None:
         """The header, or None where the artifact is what a torn creation leaves."""
         if source.size == 0:
             return None
         length = min(PAGE, source.size)
+        # The header's frame ends where the next one begins, unless that is a chance in it: then this finds nothing.
+        data = source.at(0, length)
+        second = data.find(FRAME_MAGIC, len(FRAME_MAGIC))
+        block = _known_header(data if second < 0 else data[:second])
+        if block is not None:
+            return block
         while True:
             data = source.at(0, length)
             decoded = decode_doubtful(data)
             if decoded.length is not None:
-                if decoded.text.count(b"\n") != 1 or not decoded.text.endswith(b"\n"):
+                block = _header_block(decoded, data)
+                if block is None:
                     raise Damage("the first frame holds no header line")
-                stored = data[: decoded.length]
-                return HeaderBlock(decoded.text[:-1], stored, decoded.length, zlib.crc32(stored))
+                return block
             if decoded.failed or length == source.size or length > MAX_TEXT:
                 break
             length = min(length * 4, source.size)
-        if not _torn_header(data, source.size, failed=decoded.failed) or not _may_begin_header(decoded.text):
+        # What a lost page decodes to is wrong text, not a foreign one.
+        written = decode_doubtful(data[: first_nul_run(data, 0, source.size)]).text
+        if not _torn_header(data, source.size, failed=decoded.failed) or not _may_begin_header(written):
             raise Damage("it does not begin with a header frame")
         behind = last_sound_batch(source, 0)
         if behind is not None and (behind[1].first_seq > 0 or data[:1] != b"\0"):
@@ -202,6 +218,24 @@ class ZstdCodec:
             cursor = scan = at + FOOTER_SIZE
         if base + cursor != log.end or seq != log.next_seq:
             raise Damage(f"the log ends at {base + cursor} with seq {seq}, {log.end} and {log.next_seq} were expected")
+
+
+@functools.lru_cache(maxsize=256)
+def _known_header(stored: bytes) -> HeaderBlock | None:
+    """The header in bytes that are exactly its frame, if it is as short as usual. The same bytes are decoded once."""
+    decoded = decode_doubtful(stored)
+    if decoded.length != len(stored) or len(decoded.text) > PAGE:
+        return None
+    return _header_block(decoded, stored)
+
+
+def _header_block(decoded: Decoded, data: bytes) -> HeaderBlock | None:
+    """The header in the first frame of ``data``, which was decoded whole; None where that is no header line."""
+    text, end = decoded.text, decoded.length
+    if text.count(b"\n") != 1 or not text.endswith(b"\n"):
+        return None
+    stored = data[:end]
+    return HeaderBlock(text[:-1], stored, len(stored), zlib.crc32(stored))
 
 
 def _footer_ending_at(window: BackwardWindow, header: HeaderBlock, end: int) -> Footer:

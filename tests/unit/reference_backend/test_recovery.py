@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 
 from conformance.contract import SessionFormatUnsupportedError, SessionPersistenceCorruptionError
-from reference_backend.frames import FOOTER_HEAD, FOOTER_SIZE, encode_frame, make_footer
+from reference_backend.frames import FOOTER_HEAD, FOOTER_SIZE, encode_frame, seal
 from reference_backend.positions import Codec
 from reference_backend.ranges import PAGE, BytesRange, Damage, crash_left, first_nul_run, nul_runs
 from reference_backend.recovery import last_sound_batch
@@ -225,9 +225,9 @@ def test_hostile_frames_are_refused(text: bytes) -> None:
     """ID-04: text past the limit and nesting past the parser's are refused, as header, batch and torn tail."""
     whole = small(ZSTD)
     frame = encode_frame(text)
-    footer = make_footer(frame, 7, 1, 0).pack()
+    sealed, _ = seal(frame, 7, 1, 0)
     tracemalloc.start()
-    for data in (frame, whole.data + frame + footer):
+    for data in (frame, whole.data + sealed):
         with pytest.raises(REFUSALS):
             recover(ZSTD, data)
     # Without its footer the nested one is a whole frame that holds no record; the bomb is none that was ever written.
