@@ -73,6 +73,7 @@ class _Run:
             item.id,
             plan.settings.seed,
             plan.max_examples(),
+            presets=plan.presets(),
         )
 
     def scenario(self, check: Scenario) -> None:

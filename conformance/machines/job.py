@@ -14,7 +14,7 @@ from pathlib import Path
 
 from conformance.clauses import CLAUSES, Need, Violation
 from conformance.contract import Backend
-from conformance.drivers.errors import KitError
+from conformance.drivers.errors import KitError, NotMeasured
 from conformance.drivers.execution import Execution
 from conformance.drivers.journal import Journal
 from conformance.drivers.watchdog import Watchdog
@@ -59,6 +59,8 @@ class Job:
         kit_error: the first error of the kit itself, with the program that shows it.
         spent: the hunt was ended by its budget.
         coverage: one line that says what a sweep covered, or "".
+        presets: the kinds of crashes to withstand, the weakest adversary first.
+        doubt: why nothing that this hunt may come to would be true, or None.
     """
 
     backend: Backend
@@ -79,6 +81,8 @@ class Job:
     operations: int = 0
     spent: bool = False
     coverage: str = ""
+    presets: tuple[str, ...] = ()
+    doubt: NotMeasured | None = None
     _shrink_until: float | None = None
     _roots: list[Path] = field(default_factory=list)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import hypothesis
@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import strategies
 from conformance.clauses import BUILT, CLAUSES, Need, Violation
 from conformance.contract import SessionHeader
-from conformance.drivers.errors import KitError, SetupError
+from conformance.drivers.errors import KitError, NotMeasured, SetupError
 from conformance.machines.draws import (
     BAD_RANGE,
     HEADERS,
@@ -66,10 +66,11 @@ class SequentialMachine(RuleBasedStateMachine):
     """Draws operations for one job. A subclass for each backend is made by ``machine_for``."""
 
     job: ClassVar[Job]
+    crashes: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()
-        self._execution = self.job.begin()
+        self._execution = self.job.begin(crashes=self.crashes)
         self._instances = 0
         self._handles = 0
         self._over = False
@@ -81,11 +82,14 @@ class SequentialMachine(RuleBasedStateMachine):
     # -- performing ------------------------------------------------------------------------------
 
     def _perform(self, operation: Operation) -> None:
+        self._attempt(lambda: self._execution.do(operation))
+
+    def _attempt(self, act: Callable[[], object]) -> None:
         if self._over:
             return
         self.job.check_budget()
         try:
-            self._execution.do(operation)
+            act()
         except Violation as violation:
             self._over = True
             if self.job.found(violation, self._execution):
@@ -94,6 +98,10 @@ class SequentialMachine(RuleBasedStateMachine):
             if self.job.kit_error is None or len(self._execution.operations) < len(self.job.kit_error[1].operations):
                 self.job.kit_error = (error, self._execution.program)
             raise
+        except NotMeasured as error:
+            # Not an error to be shrunk: the next program would be as doubtful.
+            self.job.doubt = error
+            raise BudgetSpent from error
 
     def teardown(self) -> None:
         """End the program's world."""
@@ -320,22 +328,26 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(choices[kind])
 
 
-def machine_for(job: Job) -> type[SequentialMachine]:
+def machine_for(job: Job, kind: type[SequentialMachine] = SequentialMachine) -> type[SequentialMachine]:
     """A machine of the job's own, named after its backend, so that no two share a key of an example database."""
     name = "".join(part.capitalize() for part in job.backend.name.replace("_", "-").split("-"))
-    return type(f"Sequential{name}Machine", (SequentialMachine,), {"job": job})
+    return type(f"{kind.__name__.removesuffix('Machine')}{name}Machine", (kind,), {"job": job})
 
 
-def hunt(job: Job) -> None:
+def hunt(job: Job, kind: type[SequentialMachine] = SequentialMachine, *, steps: int = STEPS) -> None:
     """Run random programs until the job's examples or time are used up; findings are left in the job.
+
+    Args:
+        kind: of machine. steps: operations in one program, at most, but for those that a rule performs at once.
 
     Raises:
         SetupError: the backend could not be opened.
+        NotMeasured: something may have been done that the kit cannot see.
     """
-    machine = hypothesis.seed(job.seed)(machine_for(job))
+    machine = hypothesis.seed(job.seed)(machine_for(job, kind))
     settings = hypothesis.settings(
         max_examples=job.max_examples,
-        stateful_step_count=STEPS,
+        stateful_step_count=steps,
         deadline=None,
         database=None,
         derandomize=False,
@@ -350,6 +362,8 @@ def hunt(job: Job) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             run_state_machine_as_test(machine, settings=settings)
     except BudgetSpent:
+        if job.doubt is not None:
+            raise job.doubt from None
         if not job.spent:
             raise
     except SetupError:
