@@ -31,7 +31,8 @@ def crash(judge: Judge, call: Call, op: Crash, outcome: Outcome) -> None:
     """Every instance and handle is gone, and each session is what the crash may have left of it."""
     world = judge.world
     view = getattr(outcome, "value", None)
-    lost = frozenset(view.lost_calls) if isinstance(view, CrashView) else frozenset()
+    # What the call under way did has a word of its own in every stake.
+    lost = frozenset(view.lost_calls) - {world.call} if isinstance(view, CrashView) else frozenset()
     damage = Damage(lost, kill=op.preset == KILL)
     found = foresee(judge, op.during)
     aftermath = Aftermath(world.step, world.call)

@@ -4,11 +4,7 @@
 other and fills a ``RecoverySeen`` for each. ``fits`` accepts only what the fold accepts too, so that an accepted state
 is done; whatever it does not accept is performed again as a program, and the fold alone decides.
 
-A probe asks in this order, each look by an instance of its own where one is named, and leaves None where it did not
-look: the first lists, and for each session gives ``stat`` and a read open with its read; the second reads again; the
-third opens for writing, reads, appends ``marker(end)`` and closes, or, where the session is absent, creates it and
-appends ``marker(0)``; the fourth reads what is there after. A probe in a hurry leaves the first two out. No look is
-judged that was not made.
+No look is judged that was not made (``conformance.model.recovery_seen`` has the looks and their order).
 """
 
 from __future__ import annotations
@@ -16,38 +12,33 @@ from __future__ import annotations
 import marshal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 from conformance.contract import HEADER_KEYS, SessionHeader
 from conformance.model.aftermath import Log, Stake
 from conformance.model.batches import header_refusals
 from conformance.model.foresight import foresee
 from conformance.model.history import ErrorView, HandleView, SnapshotView
-from conformance.model.operations import FILLED_AT, Operation, filler
+from conformance.model.operations import Operation
+from conformance.model.recovery_seen import ABSENT as ABSENT
+from conformance.model.recovery_seen import NOT_FOUND as NOT_FOUND
+from conformance.model.recovery_seen import Answer as Answer
+from conformance.model.recovery_seen import RecoverySeen as RecoverySeen
+from conformance.model.recovery_seen import SessionSeen as SessionSeen
+from conformance.model.recovery_seen import looked_for, shows
+from conformance.model.recovery_seen import marker as marker
+from conformance.model.recovery_seen import newcomer as newcomer
 from conformance.model.values import plain, same
+from conformance.model.views import headers_differ
 
 if TYPE_CHECKING:
     from conformance.model.judge import Judge
 
 
-class Absence(Enum):
-    """What ``stat`` says of a session that is not there."""
-
-    ABSENT = "absent"
-
-
-ABSENT: Final = Absence.ABSENT
-
 HeaderKey = tuple[tuple[Any, ...], tuple[type, ...], bytes]
-
-NOT_FOUND = "SessionPersistenceNotFoundError"
-
-Answer = list[Any] | ErrorView | None
-"""What a read open and its read gave: events, the error of either, or None where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +49,8 @@ class Promise:
         must, may: it exists for certain, or perhaps.
         covered: how many events are there at least.
         logs: the recovered log is a prefix of one of them; empty where no read is judged here.
-        plain: for each of these, whether seq and time are its only numbers.
+        plain: for each of these, whether seq and time are its only numbers, so that comparing it is cheap.
+        exact: ``1`` and ``1.0`` differ.
         header_key: the header in one value, by which another is known to be equal; None where it has none.
         stake: for the clauses that an accepted state witnesses.
         trace: the clause that a session breaks which must not be there.
@@ -75,64 +67,7 @@ class Promise:
     header_key: HeaderKey | None
     stake: Stake
     trace: str = ""
-
-
-@dataclass(slots=True)
-class SessionSeen:
-    """What one recovery showed of one session, look by look; None where nobody looked.
-
-    Attributes:
-        stat: in the first instance.
-        handle, log: the read handle of the first instance, and what reading it gave.
-        again: what a read open of the second instance gave.
-        owner, owned: the write handle, and what a write open and reading it gave.
-        made: the header with which the absent session was created, ``newcomer`` itself; ``owner`` is then the handle
-            that ``create`` returned.
-        batch: what was appended then, best ``marker(end)`` itself.
-        failed: the first error of create, append or close, or None where all resolved.
-        after: what a read open of the last instance gave.
-        before_looks, after_looks: the artifact's bytes before the first and after the second instance, or None.
-    """
-
-    session: str
-    stat: SnapshotView | ErrorView | Literal[Absence.ABSENT] | None = None
-    handle: HandleView | None = None
-    log: Answer = None
-    again: Answer = None
-    owner: HandleView | None = None
-    owned: Answer = None
-    made: SessionHeader | None = None
-    batch: list[dict[str, Any]] | None = None
-    failed: ErrorView | None = None
-    after: Answer = None
-    before_looks: bytes | None = None
-    after_looks: bytes | None = None
-
-
-@dataclass(slots=True)
-class RecoverySeen:
-    """What one recovery showed: of the service, and of each promised session in the order of the promises.
-
-    Attributes:
-        failed: the first error of opening or closing an instance, or None.
-        listed: what the first instance listed, its error, or None where it was not asked.
-    """
-
-    sessions: list[SessionSeen]
-    failed: ErrorView | None = None
-    listed: list[SnapshotView] | ErrorView | None = None
-
-
-@lru_cache(maxsize=4096)
-def marker(seq: int) -> list[dict[str, Any]]:
-    """The batch of one event that a probe appends to a log of that many events; always the same object."""
-    return [filler(seq)]
-
-
-@lru_cache(maxsize=4096)
-def newcomer(session: str) -> SessionHeader:
-    """The header with which a probe creates an absent session; always the same object."""
-    return SessionHeader(session, FILLED_AT)
+    exact: bool = True
 
 
 @lru_cache(maxsize=4096)
@@ -146,19 +81,27 @@ def promises(judge: Judge, during: Operation | None = None) -> tuple[Promise, ..
     Of ids about which the model can tell nothing there is no promise.
     """
     foresight = foresee(judge, during)
+    exact = judge.capabilities.numbers == "exact"
     found = []
     for each in foresight.prospects:
         untold = each.session is not None and each.session.unknown is not None
         logs = () if untold else tuple(map(list, each.logs))
-        found.append(_promise(each.id, each.header, each.inherited, each.stake, logs))
+        found.append(_promise(each.id, each.header, each.inherited, each.stake, logs, exact=exact))
     for name, clause in foresight.absent.items():
         stake = Stake(must=False, covered=0, by_barrier=0, located=judge.located)
-        found.append(_promise(name, SessionHeader(name, 0), None, stake, ([],), clause))
+        found.append(_promise(name, SessionHeader(name, 0), None, stake, ([],), clause, exact=exact))
     return tuple(found)
 
 
 def _promise(
-    name: str, header: SessionHeader, inherited: int | None, stake: Stake, logs: tuple[Log, ...], trace: str = ""
+    name: str,
+    header: SessionHeader,
+    inherited: int | None,
+    stake: Stake,
+    logs: tuple[Log, ...],
+    trace: str = "",
+    *,
+    exact: bool,
 ) -> Promise:
     return Promise(
         name,
@@ -168,10 +111,11 @@ def _promise(
         not trace,
         stake.covered,
         logs,
-        tuple(all(map(_is_plain, log)) for log in logs),
+        tuple(exact and all(map(_is_plain, log)) for log in logs),
         _header_key(header),
         stake,
         trace,
+        exact,
     )
 
 
@@ -212,7 +156,7 @@ _NUMBERS = itemgetter("seq", "time")
 _INTEGERS = {int}
 
 
-def _equal(log: Log, count: int, value: list[Any], *, numberless: bool) -> bool:
+def _equal(log: Log, count: int, value: list[Any], *, numberless: bool, exact: bool) -> bool:
     """Whether the value is the first ``count`` events of the log, equal as JSON."""
     expected = log if count == len(log) else log[:count]
     if value != expected:
@@ -220,7 +164,7 @@ def _equal(log: Log, count: int, value: list[Any], *, numberless: bool) -> bool:
     if numberless:
         # Nothing but seqs and times could be equal and not the same.
         return not count or set(map(type, chain.from_iterable(map(_NUMBERS, value)))) == _INTEGERS
-    return same(expected, value)
+    return same(expected, value, exact=exact)
 
 
 def fits(promises: Sequence[Promise], seen: RecoverySeen) -> bool:
@@ -231,7 +175,9 @@ def fits(promises: Sequence[Promise], seen: RecoverySeen) -> bool:
     views: dict[Any, SnapshotView] = {}
     if listed is not None:
         for view in listed:
-            views[getattr(view.header, "id", None)] = view
+            if not isinstance(view, SnapshotView) or not isinstance(view.header, SessionHeader):
+                return False
+            views[view.header.id if isinstance(view.header.id, str) else ""] = view
         if len(views) != len(listed):
             return False
     for promise, session in zip(promises, seen.sessions, strict=True):
@@ -239,7 +185,9 @@ def fits(promises: Sequence[Promise], seen: RecoverySeen) -> bool:
             return False
         view_or_none = views.pop(promise.session, None)
         if view_or_none is None and not shows(session):
-            fitting = _fits_absent(session) and not (promise.must and (listed is not None or looked_for(session)))
+            fitting = _fits_absent(promise, session) and not (
+                promise.must and (listed is not None or looked_for(session))
+            )
         else:
             listed_too = view_or_none is not None or listed is None
             fitting = listed_too and promise.may and _fits_present(promise, session, view_or_none)
@@ -248,23 +196,11 @@ def fits(promises: Sequence[Promise], seen: RecoverySeen) -> bool:
     return not views
 
 
-def shows(seen: SessionSeen) -> bool:
-    """Whether some look at the session found it; a listing aside."""
-    if isinstance(seen.log, list) or isinstance(seen.owned, list) or isinstance(seen.again, list):
-        return True
-    return isinstance(seen.stat, SnapshotView) or seen.handle is not None
-
-
-def looked_for(seen: SessionSeen) -> bool:
-    """Whether anybody looked for the session; a listing aside."""
-    return any(look is not None for look in (seen.stat, seen.log, seen.again, seen.owned, seen.made))
-
-
 def _not_found(read: Answer) -> bool:
     return isinstance(read, ErrorView) and read.kind == NOT_FOUND
 
 
-def _fits_absent(seen: SessionSeen) -> bool:
+def _fits_absent(promise: Promise, seen: SessionSeen) -> bool:
     """Whether no look shows the session, and its id could be taken."""
     if not (seen.stat is None or seen.stat is ABSENT):
         return False
@@ -278,15 +214,20 @@ def _fits_absent(seen: SessionSeen) -> bool:
         return False
     if seen.owner is None or not _is_handle(seen.owner, seen.session, "write"):
         return False
-    if not _is_header(_header_key(seen.made), seen.owner.header) or not _is_count(seen.owner.inherited, None):
+    if headers_differ(seen.made, seen.owner.header, exact=promise.exact) or not _is_count(seen.owner.inherited, None):
         return False
     if seen.batch is None:
         return seen.after is None
-    return seen.batch is marker(0) and (seen.after is None or _follows(seen.after, [], 0, seen.batch, numberless=True))
+    numberless = promise.exact
+    return seen.batch is marker(0) and (
+        seen.after is None or _follows(promise, seen.after, [], 0, seen.batch, numberless=numberless)
+    )
 
 
-def _is_header(key: HeaderKey | None, header: Any) -> bool:
-    return key is not None and _header_key(header) == key
+def _is_header(promise: Promise, header: Any) -> bool:
+    if promise.header_key is not None and _header_key(header) == promise.header_key:
+        return True
+    return not headers_differ(promise.header, header, exact=promise.exact)
 
 
 def _is_handle(handle: HandleView, session: str, access: str) -> bool:
@@ -299,12 +240,14 @@ def _is_count(count: Any, given: int | None) -> bool:
     return type(count) is int and count == given
 
 
-def _follows(after: Answer, log: Log, count: int, batch: list[dict[str, Any]], *, numberless: bool) -> bool:
+def _follows(
+    promise: Promise, after: Answer, log: Log, count: int, batch: list[dict[str, Any]], *, numberless: bool
+) -> bool:
     """Whether a read shows the first ``count`` events of the log and the batch."""
     if not isinstance(after, list):
         return False
     whole = log[:count] + batch
-    return _equal(whole, len(whole), after, numberless=numberless)
+    return _equal(whole, len(whole), after, numberless=numberless, exact=promise.exact)
 
 
 def _fits_present(promise: Promise, seen: SessionSeen, listed: SnapshotView | None) -> bool:
@@ -327,7 +270,7 @@ def _fits_present(promise: Promise, seen: SessionSeen, listed: SnapshotView | No
             if found is None:
                 return False
             chosen, numberless = found
-        elif not _equal(chosen, count, read, numberless=numberless):
+        elif not _equal(chosen, count, read, numberless=numberless, exact=promise.exact):
             return False
     for handle, access in ((seen.handle, "read"), (seen.owner, "write")):
         if handle is not None and not _is_own(promise, handle, access):
@@ -336,17 +279,17 @@ def _fits_present(promise: Promise, seen: SessionSeen, listed: SnapshotView | No
         return False
     if seen.before_looks != seen.after_looks and seen.before_looks is not None:
         return False
-    if seen.batch is None:
-        return seen.after is None or (count >= 0 and _follows(seen.after, chosen, count, [], numberless=numberless))
-    if count < 0 or seen.owned is None or seen.batch is not marker(count):
+    if seen.batch is not None and (seen.owned is None or seen.batch is not marker(count)):
         return False
-    return seen.after is None or _follows(seen.after, chosen, count, seen.batch, numberless=numberless)
+    if seen.after is None:
+        return True
+    return count >= 0 and _follows(promise, seen.after, chosen, count, seen.batch or [], numberless=numberless)
 
 
 def _choose(promise: Promise, count: int, read: list[Any]) -> tuple[Log, bool] | None:
     """The promised log that the read is a prefix of."""
     for log, numberless in zip(promise.logs, promise.plain, strict=True):
-        if count <= len(log) and _equal(log, count, read, numberless=numberless):
+        if count <= len(log) and _equal(log, count, read, numberless=numberless, exact=promise.exact):
             return log, numberless
     return None
 
@@ -354,7 +297,7 @@ def _choose(promise: Promise, count: int, read: list[Any]) -> tuple[Log, bool] |
 def _is_own(promise: Promise, handle: HandleView, access: str) -> bool:
     return (
         _is_handle(handle, promise.session, access)
-        and _is_header(promise.header_key, handle.header)
+        and _is_header(promise, handle.header)
         and _is_count(handle.inherited, promise.inherited)
     )
 
@@ -368,7 +311,7 @@ def _snapshots_fit(promise: Promise, stat: Any, listed: SnapshotView | None, cou
     for view in (stat, listed):
         if view is None:
             continue
-        if not isinstance(view, SnapshotView) or not _is_header(promise.header_key, view.header):
+        if not isinstance(view, SnapshotView) or not _is_header(promise, view.header):
             return False
         number, size = view.event_count, view.size_bytes
         # Only what was read says which of the counts that are promised is right.

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from conformance.model import crash_blame
 from conformance.model.aftermath import Damage, Stake
 from conformance.model.history import SnapshotView
-from conformance.model.recovery import Promise, RecoverySeen, SessionSeen, shows
+from conformance.model.recovery import Promise
+from conformance.model.recovery_seen import RecoverySeen, SessionSeen, shows
 
 
 class _Looks(NamedTuple):
