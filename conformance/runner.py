@@ -226,6 +226,8 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             operations=run.job.operations,
             witnesses=dict(run.job.witnesses),
             coverage=run.job.coverage,
+            crash_states=run.job.crash_states,
+            crash_bound=run.job.crash_bound,
         ),
     ]
 

@@ -59,6 +59,7 @@ class Job:
         kit_error: the first error of the kit itself, with the program that shows it.
         spent: the hunt was ended by its budget.
         coverage: one line that says what a sweep covered, or "".
+        crash_states, crash_bound: see ``ItemFinished``.
         presets: the kinds of crashes to withstand, the weakest adversary first.
         doubt: why nothing that this hunt may come to would be true, or None.
     """
@@ -81,6 +82,8 @@ class Job:
     operations: int = 0
     spent: bool = False
     coverage: str = ""
+    crash_states: int = 0
+    crash_bound: int = 0
     presets: tuple[str, ...] = ()
     doubt: NotMeasured | None = None
     _shrink_until: float | None = None

@@ -62,20 +62,25 @@ class Coverage:
     sampled_points: int = 0
     seed: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every legal state of every workload was covered."""
+        return self.workloads == self.of_workloads and not self.sampled_points
+
     def line(self, laboratory: Laboratory) -> str:
         """One line that says what was covered, and what was not."""
         tally = laboratory.tally
-        whole = self.workloads == self.of_workloads
-        extent = "exhaustive" if whole and not self.sampled_points else "not exhaustive"
+        extent = "exhaustive" if self.is_whole else "not exhaustive"
         told = [
             f"{self.preset}: {self.workloads:,} of {self.of_workloads:,} workloads of up to {self.bound} calls",
             f"{self.lives:,} second lives",
             f"{self.points:,} crash points",
-            f"{self.tested:,} of {self.legal:,} legal states tested ({extent})",
-            f"{laboratory.images:,} distinct images, {tally.opened:,} opened",
+            f"{self.legal:,} legal states, {self.tested:,} of them tested as distinct at their point ({extent})",
+            f"{laboratory.images:,} distinct images, {tally.opened:,} opened, {tally.judged:,} judged",
+            f"seed {self.seed}",
         ]
         if self.sampled_points:
-            told.append(f"{self.sampled_points:,} points by at most two deviations and samples of seed {self.seed}")
+            told.append(f"{self.sampled_points:,} points past the budget: k-deviation (k≤2), then samples")
         if not laboratory.deduplicates:
             told.append("every state opened by itself: the factory takes no env")
         return ", ".join(told)
@@ -113,6 +118,8 @@ class CrashSweep:
         except BudgetSpent:
             pass
         self.job.coverage = self.coverage.line(self.laboratory)
+        self.job.crash_states = self.laboratory.tally.opened
+        self.job.crash_bound = self.tier.calls if self.coverage.is_whole else 0
 
     def _workload(self, workload: Workload) -> None:
         first = len(workload.operations) - workload.new

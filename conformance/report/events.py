@@ -127,6 +127,8 @@ class ItemFinished(ReportEvent):
         programs, operations: how many were performed.
         witnesses: clause id -> how often an answer was judged where another would have been a violation.
         coverage: one line that says what was covered, for sweeps; else "".
+        crash_states: how many crash states were opened. crash_bound: all states of all workloads of so many calls were
+            covered; 0 where not all were, or there was no sweep.
     """
 
     name: ClassVar[str] = "item_finished"
@@ -138,6 +140,8 @@ class ItemFinished(ReportEvent):
     operations: int = 0
     witnesses: Mapping[str, int] = field(default_factory=dict)
     coverage: str = ""
+    crash_states: int = 0
+    crash_bound: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,9 +161,24 @@ class Summary:
         parts.append(f"{len(failed)} failed" + (f" ({mild} of them not gating)" if mild else ""))
         if outside := {each.clause for each in self.failures} - self.verdicts.keys():
             parts.append(f"{len(outside)} failed outside the selection")
+        if crashes := self._crash_states():
+            parts.append(crashes)
         if self.interrupted:
             parts.append("interrupted")
         return " · ".join(parts)
+
+    def coverage(self) -> list[str]:
+        """One line for each sweep that says what it covered."""
+        return [each.coverage for each in self.items if each.coverage]
+
+    def _crash_states(self) -> str:
+        """How many crash states were opened, and up to which length of workloads these are all there are."""
+        if not (opened := sum(each.crash_states for each in self.items)):
+            return ""
+        bounds = {each.crash_bound for each in self.items if each.coverage}
+        least = min(bounds, default=0)
+        extent = f"exhaustive N≤{least}" if least else "not exhaustive"
+        return f"crash states opened {opened:,} ({extent})"
 
     def _reasons(self, verdict: Verdict) -> str:
         found = Counter(each.reason or "no reason given" for each in self.verdicts.values() if each.verdict is verdict)

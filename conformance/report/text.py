@@ -46,7 +46,8 @@ def render_terminal(summary: Summary, *, width: int = 100, style: Style = plain)
     Order: one line for each area, warnings, errors of the kit, the headline, failures that do not gate, failures that
     do; the reproducing command of the last failure is the last line.
     """
-    blocks = [render_areas(summary, style=style), render_warnings(summary, width=width, style=style)]
+    blocks = [render_areas(summary, style=style), render_coverage(summary, width=width, style=style)]
+    blocks += [render_warnings(summary, width=width, style=style)]
     blocks += [render_kit_error(each, style=style) for each in summary.kit_errors]
     blocks.append(render_headline(summary, style=style))
     kinds: tuple[tuple[tuple[FailureFound, ...], Literal["bad", "warn"]], ...]
@@ -76,6 +77,11 @@ def _count(number: int, verdict: Verdict, style: Style) -> str:
     if verdict is Verdict.FAIL:
         return style(text, "bad")
     return style(text, "warn" if verdict in (Verdict.KNOWN, Verdict.NOT_EXERCISED) else "dim")
+
+
+def render_coverage(summary: Summary, *, width: int = 100, style: Style = plain) -> str:
+    """What each crash sweep covered, and where it did not cover everything; "" without one."""
+    return "\n".join(_labelled("crashes", each, width, style) for each in summary.coverage())
 
 
 def render_warnings(summary: Summary, *, width: int = 100, style: Style = plain) -> str:
