@@ -40,7 +40,7 @@ def materialise(tree: Tree, root: str | os.PathLike[str], attributes: Mapping[st
     if tree.specials:
         raise ValueError(f"no plain files, and nothing that could be written again: {sorted(tree.specials)}")
     base = os.fspath(root)
-    directories = sorted(tree.directories)
+    directories = sorted(tree.directories, key=_outermost_first)
     for path in directories:
         real.mkdir(_place(base, path), 0o700)
     first: dict[int, str] = {}
@@ -61,6 +61,11 @@ def materialise(tree: Tree, root: str | os.PathLike[str], attributes: Mapping[st
             real.chmod(place, mode)
             if changed is not None:
                 real.utime(place, ns=(changed, changed))
+
+
+def _outermost_first(path: str) -> tuple[bool, str]:
+    """Sorts a directory before what is in it; there are names that sort before the root's own."""
+    return path != ".", path
 
 
 def _place(base: str, path: str) -> str:
@@ -148,7 +153,7 @@ def _clear_expected(place: str, expected: Tree) -> bool:
     try:
         for path in (*expected.files, *expected.symlinks):
             real.unlink(_place(place, path))
-        for path in sorted(expected.directories, reverse=True):
+        for path in sorted(expected.directories, key=_outermost_first, reverse=True):
             real.rmdir(_place(place, path))
     except OSError:
         # It is not there, or something else is: for those who look.

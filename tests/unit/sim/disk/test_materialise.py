@@ -51,6 +51,16 @@ def test_absent_tree_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "copy").exists()
 
 
+@pytest.mark.parametrize("name", ["%2e%2e", "!", "-", "a"])
+def test_names_that_sort_before_the_root(tmp_path: Path, name: str) -> None:
+    """A directory is made before what is in it and removed after it, whatever it is called."""
+    tree = Tree({f"{name}/deep/f": b"x"}, frozenset({".", name, f"{name}/deep"}))
+    materialise(tree, tmp_path / "copy", {})
+    assert (tmp_path / "copy" / name / "deep" / "f").read_bytes() == b"x"
+    clear(tmp_path / "copy", tree)
+    assert not (tmp_path / "copy").exists()
+
+
 def test_what_is_there_is_not_overwritten(root: Path) -> None:
     """A root that is there is refused, and left alone."""
     with pytest.raises(FileExistsError):
