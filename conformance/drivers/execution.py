@@ -157,6 +157,10 @@ class Execution:
         ended = self.history[-1] if self.history else None
         return ended.outcome if isinstance(ended, Completion) else None
 
+    def artifact_size(self, session: str) -> int | None:
+        """Bytes of the session's artifact as it is now; None where there is none, or nobody knows where it is."""
+        return self._driver.artifact_size(session)
+
     def frozen(self) -> Frozen:
         """What was done to the files so far.
 

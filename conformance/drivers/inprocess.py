@@ -268,7 +268,8 @@ class InProcessDriver:
         except KeyError:
             raise Absent from None
 
-    def _artifact_size(self, session_id: Any) -> int | None:
+    def artifact_size(self, session_id: Any) -> int | None:
+        """Bytes of the session's artifact now; None where there is none, or the backend does not tell where."""
         if self.backend.location is None or not isinstance(session_id, str):
             return None
         path = self.backend.location(self.root, session_id)
@@ -313,7 +314,7 @@ class InProcessDriver:
         snapshot = await self._instance(op.instance).stat(op.session)
         if snapshot is None:
             return None
-        return self._observer.snapshot(op.instance, snapshot, self._artifact_size(op.session))
+        return self._observer.snapshot(op.instance, snapshot, self.artifact_size(op.session))
 
     async def _list(self, op: ListSessions) -> Value:
         snapshots = await self._instance(op.instance).list()
@@ -321,7 +322,7 @@ class InProcessDriver:
             return self._observer.events(snapshots)
         return [
             self._observer.snapshot(
-                op.instance, snapshot, self._artifact_size(getattr(getattr(snapshot, "header", None), "id", None))
+                op.instance, snapshot, self.artifact_size(getattr(getattr(snapshot, "header", None), "id", None))
             )
             for snapshot in snapshots
         ]
