@@ -94,6 +94,8 @@ def texts_of(data: bytes, at: int, chain: int) -> tuple[list[bytes], int, int, i
     texts: list[bytes] = []
     seq = start = room = 0
     size = len(data)
+    if size > at and not data.startswith(FOOTER_HEAD, size - FOOTER_SIZE):
+        return None
     crc32, unpack, decompress = zlib.crc32, _PAYLOAD.unpack, _coders.decompressor.decompress
     while at < size:
         start = at

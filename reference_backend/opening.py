@@ -78,7 +78,10 @@ def _judged(place: Place, artifact: Artifact, known: LogEnd | None) -> tuple[Log
             return taken
         log = codec.recover(source, block) if known is None else known
         if isinstance(source, BytesRange):
-            return log, codec.read(source, block, log, 0, log.total, check)
+            sound = codec.take_in(BytesRange(source.data[: log.end]), block, check)
+            if sound is None or sound[0] != log.without_kept():
+                return log, codec.read(source, block, log, 0, log.total, check)
+            return log, sound[1] + codec.read(source, block, log, log.next_seq, log.total, check)
         codec.validate(source, block, log, check)
     except Damage as error:
         raise place.corruption(str(error)) from error
