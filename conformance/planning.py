@@ -219,7 +219,7 @@ def _item(
     needed = needs_standing(check.needs, backend, route)
     if not skip and not needed.applies:
         skip = needed.reason
-    if not skip and isinstance(check, MachineSpec) and check.preset:
+    if not skip and check.preset:
         asked: Durability | None = settings.durability  # type: ignore[assignment]
         thorough = PROFILES[settings.profile].thorough
         skip = preset_gap(check.preset, backend.capabilities.durability, asked, thorough=thorough)

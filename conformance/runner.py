@@ -78,7 +78,7 @@ class _Run:
 
     def scenario(self, check: Scenario) -> None:
         """Perform the scenario's steps once."""
-        execution = self.job.begin()
+        execution = self.job.begin(crashes=Need.CRASH in check.needs)
         try:
             check.body(Script(execution))
         except Violation as violation:

@@ -10,6 +10,7 @@ from conformance.checks import (
     appending,
     closing,
     cost,
+    crashes,
     headers,
     identity,
     many,
@@ -37,6 +38,7 @@ _MODULES = (
     values,
     identity,
     vocabulary,
+    crashes,
 )
 
 SCENARIOS: tuple[Scenario, ...] = tuple(

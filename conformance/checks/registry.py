@@ -24,6 +24,7 @@ class Scenario:
         needs: what it needs besides, for instance a fresh instance.
         title: the property in one line.
         body: the steps.
+        preset: the strictest kind of crash in it, or "".
     """
 
     name: str
@@ -31,6 +32,7 @@ class Scenario:
     needs: frozenset[Need]
     title: str
     body: Body
+    preset: str = ""
 
     @property
     def area(self) -> str:
@@ -43,8 +45,8 @@ class Scenario:
         return f"conformance::{self.area}::{self.name}"
 
 
-def scenario(*clauses: str, needs: tuple[Need, ...] = ()) -> Callable[[Body], Scenario]:
-    """Declare the function below as a scenario that witnesses these clauses.
+def scenario(*clauses: str, needs: tuple[Need, ...] = (), preset: str = "") -> Callable[[Body], Scenario]:
+    """Declare the function below as a scenario that witnesses these clauses, with crashes of at most that preset.
 
     Raises:
         ValueError: no clause, an unknown one, or no docstring: it is the title.
@@ -57,6 +59,6 @@ def scenario(*clauses: str, needs: tuple[Need, ...] = ()) -> Callable[[Body], Sc
         if not body.__doc__:
             raise ValueError(f"scenario {body.__name__!r} has no docstring; its first line is the title")
         title = body.__doc__.strip().splitlines()[0].rstrip(".")
-        return Scenario(body.__name__, clauses, frozenset(needs), title, body)
+        return Scenario(body.__name__, clauses, frozenset(needs), title, body, preset)
 
     return declare

@@ -27,12 +27,15 @@ from conformance.model.operations import (
     ListSessions,
     OpenInstance,
     OpenSession,
+    Operation,
     Populate,
     Read,
     ReadCounters,
     StartCounting,
     Stat,
 )
+from conformance.sim import Choices, SeededChoices
+from conformance.sim.disk.states import WHAT_A_CRASH_TAKES
 
 CREATED_AT = 1_700_000_000_000
 """Unix ms of the sessions that scenarios create."""
@@ -60,6 +63,17 @@ def header(session_id: Any = "s1", *, extra: Mapping[str, Any] | None = None, **
     """A header; ``extra`` and the other fields as given."""
     values = {"created_at": CREATED_AT, **fields}
     return SessionHeader(id=session_id, extra=MappingProxyType(dict(extra or {})), **values)
+
+
+class _Takes(Choices):
+    """Chooses a crash that takes nothing, or everything that it may."""
+
+    def __init__(self, *, everything: bool) -> None:
+        super().__init__()
+        self._everything = everything
+
+    def _choose(self, n: int, label: str) -> int:
+        return int(self._everything and label == WHAT_A_CRASH_TAKES)
 
 
 class Script:
@@ -145,6 +159,27 @@ class Script:
         self._execution.do(Populate(instance, self._handles + 1, self._crowd, count))
         self._handles += count
         self._crowd += count
+
+    def next_handle(self) -> int:
+        """A number that no handle has had: for a call that a crash comes inside of."""
+        self._handles += 1
+        return self._handles
+
+    def crash(
+        self,
+        preset: str,
+        *,
+        during: Operation | None = None,
+        takes: Literal["nothing", "everything"] = "nothing",
+        seed: int | None = None,
+    ) -> Outcome:
+        """Every instance dies, after the latest call or inside ``during``.
+
+        Args:
+            takes: of what was not durable. seed: draws where inside the call it dies and what is lost, instead.
+        """
+        choices: Choices = _Takes(everything=takes == "everything") if seed is None else SeededChoices(seed)
+        return self._execution.crash(preset, choices, during)
 
     def start_counting(self) -> None:
         """From here on what the backend uses is counted; to be called before the first instance is opened."""

@@ -31,6 +31,10 @@ BUDGET = 4096
 """States for each crash point that are enumerated before it comes to sampling."""
 
 
+WHAT_A_CRASH_TAKES = "what the crash takes"
+"""Label of the first choice of a state: 0 nothing, 1 everything it may, 2 a suffix of it, 3 effect by effect."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """One thing that a crash may leave.
@@ -307,7 +311,7 @@ class _Effects:
         if not effects:
             return self.state(frozenset(), None)
         lost: set[Effect] = set()
-        match choices.draw(4, "what the crash takes"):
+        match choices.draw(4, WHAT_A_CRASH_TAKES):
             case 1:
                 lost.update(effects)
             case 2:
