@@ -18,7 +18,6 @@ from conformance.model.operations import Append, Crash
 from conformance.model.state import Handle, Session, World
 from conformance.model.transitions import touch
 from conformance.model.values import same
-from conformance.model.words import log_text
 
 if TYPE_CHECKING:
     from conformance.model.judge import Call, Judge
@@ -238,11 +237,3 @@ def bounds(session: Session) -> tuple[int, ...]:
         return ()
     found = (seq for pair in recovery.stake.found for seq in pair)
     return (recovery.stake.covered, recovery.stake.by_barrier, recovery.read, recovery.kept, recovery.healed, *found)
-
-
-def lines(session: Session) -> str:
-    """What may be shown of the session, for people."""
-    recovery = session.recovery
-    if recovery is None or recovery.fixed:
-        return log_text(session.log)
-    return f"{recovery.low} to {len(session.log)} of {log_text(session.log)}"

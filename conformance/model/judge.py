@@ -29,6 +29,7 @@ from conformance.model.operations import (
     Inspect,
     Leave,
     ListSessions,
+    MakeRoot,
     OpenInstance,
     OpenSession,
     Operation,
@@ -56,6 +57,7 @@ class Call:
 Rule = Callable[["Judge", Call, Any, Outcome], None]
 
 RULES: dict[type[Operation], Rule] = {
+    MakeRoot: service_rules.make_root,
     OpenInstance: service_rules.open_instance,
     CloseInstance: sweep_rules.close_instance,
     FlushInstance: sweep_rules.flush_instance,

@@ -42,6 +42,13 @@ class OpenInstance(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class MakeRoot(Operation):
+    """Make the root, empty and durable, before the first instance: whoever deploys a backend may have done so."""
+
+    kind: ClassVar[str] = "make_root"
+
+
+@dataclass(frozen=True, slots=True)
 class CloseInstance(Operation):
     """The service's ``close``."""
 
@@ -291,6 +298,7 @@ def _crash_from_json(values: dict[str, Any]) -> Crash:
 OPERATIONS: dict[str, type[Operation]] = {
     cls.kind: cls
     for cls in (
+        MakeRoot,
         OpenInstance,
         CloseInstance,
         FlushInstance,

@@ -39,7 +39,7 @@ def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
 
 def test_every_built_clause_has_a_case() -> None:
     """No clause counts as built without a history that breaks it."""
-    assert BUILT - {case.clause for case in (*CASES, *CRASHES)} == set()
+    assert BUILT - {case.clause for case in CASES} - {case.clause for case in CRASHES} == set()
 
 
 @pytest.mark.parametrize("steps", ALLOWED)
