@@ -146,6 +146,10 @@ class Script:
         """A look at the files in and around the root, and at the modes of these sessions' artifacts."""
         return self._execution.do(Inspect(list(sessions)))
 
+    def inspect_bytes(self, *sessions: str) -> Outcome:
+        """A look at the bytes of these sessions' artifacts."""
+        return self._execution.do(Inspect(list(sessions), bytes_only=True))
+
     def discard(self, handle: int) -> Outcome:
         """Forget the handle without closing it, and collect it."""
         return self._execution.do(Discard(handle))

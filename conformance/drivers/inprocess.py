@@ -37,6 +37,7 @@ from conformance.model.operations import (
     Inspect,
     Leave,
     ListSessions,
+    MakeRoot,
     OpenInstance,
     OpenSession,
     Operation,
@@ -119,11 +120,21 @@ class InProcessDriver:
         """
         if isinstance(operation, StartCounting | ReadCounters):
             return self._count(operation)
+        if isinstance(operation, MakeRoot):
+            return self._make_root()
         if self._crashes and self._lives == 0:
             self._begin_life(None)
         if isinstance(operation, Crash):
             return Returned(self.crash(operation, call, AsWritten(operation)).view)
         return self._perform(operation, call, acknowledged=True)
+
+    def _make_root(self) -> Outcome:
+        """Make the root, which is durable because nothing is recorded yet."""
+        if self._opened or self._lives or self._premises is None:
+            return Skipped()
+        self._premises.prepare()
+        self.root.mkdir(mode=0o700)
+        return Returned()
 
     def _perform(self, operation: Operation, call: int | None, *, acknowledged: bool) -> Outcome:
         try:
@@ -378,7 +389,9 @@ class InProcessDriver:
         return None
 
     async def _inspect(self, op: Inspect) -> Value:
-        return TreeView() if self._premises is None else self._premises.look(self.backend.location, op.sessions)
+        if self._premises is None:
+            return TreeView()
+        return self._premises.look(self.backend.location, op.sessions, bytes_only=op.bytes_only)
 
 
 _PERFORM: dict[type[Operation], Callable[[InProcessDriver, Any], Coroutine[Any, Any, Value]]] = {

@@ -7,12 +7,14 @@ asked; nothing is judged.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from conformance.model.tree import TreeView
+from conformance.sim.disk import real
 
 LEVELS = ("upper", "lower")
 """Directories between the one that is watched and the root: names that no id is tried under."""
@@ -44,20 +46,31 @@ class Premises:
             # The clock of a file system may stand still for milliseconds; this time it cannot give again.
             os.utime(directory, ns=(0, 0))
 
-    def look(self, location: Location | None, sessions: list[str]) -> TreeView:
-        """What lies outside the root, and the files and modes inside it.
+    def look(self, location: Location | None, sessions: list[str], *, bytes_only: bool = False) -> TreeView:
+        """What lies outside the root, the files and modes inside it, and digests of artifacts.
 
         Args:
             location: the backend's own, or None.
             sessions: ids whose artifacts are to be told.
+            bytes_only: the digests alone.
         """
+        digests = tuple(self._digests(location, sessions))
+        if bytes_only:
+            return TreeView(digests=digests)
         inside = [(".", self.root)] if self.root.is_dir() else []
         inside += [(path.relative_to(self.root).as_posix(), path) for path in _below(self.root)]
         return TreeView(
             outside=tuple(self._outside()),
             modes=tuple((_named(name, path), stat.S_IMODE(path.lstat().st_mode)) for name, path in inside),
             artifacts=tuple(self._artifacts(location, sessions)),
+            digests=digests,
         )
+
+    def _digests(self, location: Location | None, sessions: list[str]) -> Iterator[tuple[str, str]]:
+        for session in sessions:
+            data = artifact_bytes(location, self.root, session)
+            if data is not None:
+                yield session, hashlib.sha256(data).hexdigest()
 
     def _outside(self) -> Iterator[str]:
         way = {self.root, *self.root.parents}
@@ -79,6 +92,26 @@ class Premises:
             if path is not None and path.exists() and path.is_relative_to(self.root):
                 files = [path] if path.is_file() else [each for each in _below(path) if each.is_file()]
                 yield from (each.relative_to(self.root).as_posix() for each in files)
+
+
+def artifact_bytes(location: Location | None, root: Path, session: str) -> bytes | None:
+    """What a session's artifact holds, read past any recorder; None where it is no file, or there is none."""
+    path = None if location is None else location(root, session)
+    if path is None:
+        return None
+    try:
+        fd = real.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        data = b""
+        while piece := real.read(fd, 1 << 20):
+            data += piece
+        return data
+    except IsADirectoryError:
+        return None
+    finally:
+        real.close(fd)
 
 
 def _named(name: str, path: Path) -> str:

@@ -19,6 +19,7 @@ from conformance.contract import Backend
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import Host, NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
+from conformance.drivers.premises import artifact_bytes
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import ErrorView, HandleView, SnapshotView
 from conformance.model.recovery import ABSENT, NOT_FOUND, RecoverySeen, SessionSeen, marker, newcomer
@@ -74,6 +75,8 @@ class _Looker:
         self.at = "open_instance"
 
     async def all(self) -> None:
+        for seen in self._seen.sessions:
+            seen.before_looks = self._artifact(seen.session)
         async with self._instance() as service:
             await self._describe(service)
             for seen in self._seen.sessions:
@@ -81,7 +84,12 @@ class _Looker:
         async with self._instance() as service:
             for seen in self._seen.sessions:
                 _, seen.again = await self._read_open(service, seen.session)
+        for seen in self._seen.sessions:
+            seen.after_looks = self._artifact(seen.session)
         await self.least()
+
+    def _artifact(self, session: str) -> bytes | None:
+        return artifact_bytes(self._backend.location, self._root, session)
 
     async def least(self) -> None:
         async with self._instance() as service:

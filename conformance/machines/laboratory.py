@@ -135,12 +135,14 @@ class Laboratory:
 
     def confirm(self, before: Sequence[Operation], crash: Crash) -> Confirmed:
         """Perform the program, the crash and a recovery, all judged by the model."""
+        seen = self.latest.sessions if self.latest is not None else []
+        inspects = any(each.before_looks != each.after_looks for each in seen)
         execution = self._job.begin(crashes=True)
         found: Violation | None = None
         try:
             for operation in (*before, crash):
                 execution.do(operation)
-            recover(execution)
+            recover(execution, inspects=inspects)
         except Violation as violation:
             found = violation
         finally:

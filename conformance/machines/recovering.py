@@ -17,6 +17,7 @@ from conformance.model.operations import (
     Append,
     Close,
     Create,
+    Inspect,
     ListSessions,
     OpenInstance,
     OpenSession,
@@ -70,15 +71,22 @@ def sessions_of(execution: Execution) -> list[str]:
     return list(found)
 
 
-def recover(execution: Execution) -> None:
+def recover(execution: Execution, *, inspects: bool = False) -> None:
     """Look at everything, take ownership of it and go on.
+
+    Args:
+        inspects: the bytes of the artifacts are compared around the looks that must not change them.
 
     Raises:
         Violation: the clause that the backend broke.
     """
     steps, sessions = _Steps(execution), sessions_of(execution)
+    if inspects:
+        steps.do(Inspect(sessions, bytes_only=True))
     look(steps, sessions)
     look(steps, sessions)
+    if inspects:
+        steps.do(Inspect(sessions, bytes_only=True))
     instance = steps.fresh()
     for session in sessions:
         handle = steps.open(instance, session, "write")

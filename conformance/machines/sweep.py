@@ -11,8 +11,9 @@ Does not: decide what is legal (``sim.disk``), what is right (``model``), or why
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from conformance.clauses import Need, Violation
 from conformance.clauses.levels import GATING
@@ -25,6 +26,7 @@ from conformance.machines.recovering import is_handle
 from conformance.machines.workloads import Workload, sweep_event, workloads
 from conformance.model.history import Returned
 from conformance.model.operations import Append, Crash, Flush, OpenInstance, OpenSession, Operation, Read
+from conformance.sim.disk import ops
 from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.states import BUDGET, Disk, State
 
@@ -56,6 +58,7 @@ class Coverage:
     workloads: int = 0
     of_workloads: int = 0
     lives: int = 0
+    recoveries: int = 0
     points: int = 0
     legal: int = 0
     tested: int = 0
@@ -73,7 +76,7 @@ class Coverage:
         extent = "exhaustive" if self.is_whole else "not exhaustive"
         told = [
             f"{self.preset}: {self.workloads:,} of {self.of_workloads:,} workloads of up to {self.bound} calls",
-            f"{self.lives:,} second lives",
+            f"{self.lives:,} second lives and {self.recoveries:,} recoveries crashed again",
             f"{self.points:,} crash points",
             f"{self.legal:,} legal states, {self.tested:,} of them tested as distinct at their point ({extent})",
             f"{laboratory.images:,} distinct images, {tally.opened:,} opened, {tally.judged:,} judged",
@@ -84,6 +87,14 @@ class Coverage:
         if not laboratory.deduplicates:
             told.append("every state opened by itself: the factory takes no env")
         return ", ".join(told)
+
+
+@dataclass(slots=True)
+class Walked:
+    """What a walk came by: the crash points, and of each distinct image that conforms where it was first met."""
+
+    points: list[Point] = field(default_factory=list)
+    images: list[tuple[Point, State]] = field(default_factory=list)
 
 
 class CrashSweep:
@@ -102,7 +113,8 @@ class CrashSweep:
 
     def run(self) -> None:
         """Sweep until everything is covered, something was found, or the time is used up."""
-        every = list(workloads(self.tier.calls))
+        # What a backend makes of its root it makes in its first calls.
+        every = list(workloads(self.tier.calls, on_a_root=min(2, self.tier.calls)))
         self.coverage.of_workloads = len(every)
         shortest: int | None = None
         try:
@@ -126,11 +138,17 @@ class CrashSweep:
         recorded = self._record(workload.operations, first)
         if recorded is None:
             return
-        killed = self._walk(recorded)
-        if PRESETS[self.preset].is_power_loss and workload.calls <= self.tier.second_lives:
-            for point in killed:
+        walked = self._walk(recorded)
+        if not PRESETS[self.preset].is_power_loss:
+            return
+        if workload.calls <= self.tier.second_lives:
+            for point in walked.points:
                 self.job.check_budget()
                 self._second_life(point)
+        if workload.calls <= self.tier.recovery_crashes:
+            for point, state in walked.images:
+                self.job.check_budget()
+                self._crash_recovery(point, state)
 
     def _record(self, operations: Sequence[Operation], first: int) -> Recorded | None:
         execution = self.job.begin(crashes=True)
@@ -142,20 +160,24 @@ class CrashSweep:
         finally:
             self.job.end(execution)
 
-    def _walk(self, recorded: Recorded) -> list[Point]:
-        """Judge every state of every new point; returns the points."""
-        walked: list[Point] = []
+    def _walk(self, recorded: Recorded) -> Walked:
+        """Judge every state of every new point."""
+        walked = Walked()
+        seen: set[Hashable] = set()
         confirmed = 0
         is_kill = not PRESETS[self.preset].is_power_loss
         for point, disk in points(recorded, Disk(recorded.frozen.trace.base, self.preset), cuts=is_kill):
             self.coverage.points += 1
-            walked.append(point)
+            walked.points.append(point)
             found = disk.states(BUDGET, self.job.seed)
             self.coverage.legal += found.legal
             self.coverage.sampled_points += not found.is_exhaustive
             for state in found.states:
                 self.coverage.tested += 1
                 if self._conforms(recorded, point, state):
+                    if state.key not in seen:
+                        seen.add(state.key)
+                        walked.images.append((point, state))
                     continue
                 confirmed += 1
                 if confirmed <= MOST_CONFIRMED:
@@ -183,18 +205,25 @@ class CrashSweep:
     def _second_life(self, point: Point) -> None:
         """Kill at that point, open again, write, and let the power fail at every point of that."""
         killed = Crash("kill", point.during, point.after, point.cut)
-        for appends in (False, True):
-            recorded = self._live_on((*point.before, killed), appends=appends)
+        for goes_on in ("flush", "append and flush"):
+            recorded = self._live_on((*point.before, killed), goes_on)
             if recorded is not None:
                 self.coverage.lives += 1
                 self._walk(recorded)
 
-    def _live_on(self, before: tuple[Operation, ...], *, appends: bool) -> Recorded | None:
+    def _crash_recovery(self, point: Point, state: State) -> None:
+        """Let the power fail, and fail again at every point of the recovery from that."""
+        recorded = self._live_on((*point.before, point.crash(self.preset, state)), "recover")
+        if recorded is not None and any(isinstance(op, ops.Change) for op in recorded.frozen.trace.ops):
+            self.coverage.recoveries += 1
+            self._walk(recorded)
+
+    def _live_on(self, before: tuple[Operation, ...], goes_on: GoesOn) -> Recorded | None:
         execution = self.job.begin(crashes=True)
         try:
             for operation in before:
                 execution.do(operation)
-            return record(execution, _next_life(execution, before, appends=appends), len(before))
+            return record(execution, _next_life(execution, before, goes_on), len(before))
         except Violation as violation:
             self.job.found(violation, execution)
             return None
@@ -202,8 +231,12 @@ class CrashSweep:
             self.job.end(execution)
 
 
-def _next_life(execution: Execution, before: tuple[Operation, ...], *, appends: bool) -> Iterator[Operation]:
-    """Open the first session that is there for writing, append to it or not, and flush it."""
+GoesOn = Literal["recover", "flush", "append and flush"]
+"""What a next life does with the first session that it finds."""
+
+
+def _next_life(execution: Execution, before: tuple[Operation, ...], goes_on: GoesOn) -> Iterator[Operation]:
+    """Open the first session that is there for writing, read it, and go on."""
     instance = 1 + max(getattr(each, "instance", 0) for each in before)
     handle = 1 + max((getattr(each, "handle", 0) for each in before), default=0)
     yield OpenInstance(instance)
@@ -215,9 +248,10 @@ def _next_life(execution: Execution, before: tuple[Operation, ...], *, appends: 
         yield Read(handle)
         outcome = execution.latest
         log = outcome.value if isinstance(outcome, Returned) and isinstance(outcome.value, list) else []
-        if appends:
+        if goes_on != "flush":
             yield Append(handle, [sweep_event(session, len(log))])
-        yield Flush(handle)
+        if goes_on != "recover":
+            yield Flush(handle)
         return
 
 

@@ -22,6 +22,7 @@ from conformance.model.operations import (
     Create,
     Flush,
     FlushInstance,
+    MakeRoot,
     OpenInstance,
     OpenSession,
     Operation,
@@ -72,13 +73,19 @@ def batch_for(session: str, first: int, *, large: bool) -> list[dict[str, Any]]:
     return [sweep_event(session, first, PAGE_WIDE), sweep_event(session, first + 1)]
 
 
-def workloads(most_calls: int) -> Iterator[Workload]:
-    """Every workload of at most that many calls, by length."""
+def workloads(most_calls: int, *, on_a_root: int = 0) -> Iterator[Workload]:
+    """Every workload of at most that many calls, by length.
+
+    Args:
+        on_a_root: those of at most so many calls come again with a root that is there beforehand.
+    """
     level = [_Plan()]
     for calls in range(1, most_calls + 1):
         level = [longer for plan in level for longer in plan.longer()]
         for plan in level:
             yield Workload(plan.operations, calls, plan.new)
+            if calls <= on_a_root:
+                yield Workload((MakeRoot(), *plan.operations), calls, plan.new)
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,11 +240,13 @@ def filler(seq: int, width: int = 40) -> dict[str, Any]:
 class Inspect(Operation):
     """Look at the files in and around the root: the driver does, and the backend is not called (ID-02, ID-03, ID-05).
 
-    ``sessions`` are the ids whose artifacts are to be told.
+    ``sessions`` are the ids whose artifacts are to be told. With ``bytes_only`` nothing but a digest of each artifact
+    is (DUR-05).
     """
 
     kind: ClassVar[str] = "inspect"
     sessions: list[str]
+    bytes_only: bool = False
 
 
 Effect = tuple[int, str, int]

@@ -23,12 +23,14 @@ def inspect(judge: Judge, call: Call, op: Inspect, outcome: Outcome) -> None:
     view = judge.demand_success(outcome, "ID-02", "a look at the files")
     if judge.capabilities.storage != "files" or not isinstance(view, TreeView):
         return
+    _check_untouched(judge, view)
+    if op.bytes_only:
+        return
     if view.outside:
         judge.fail("ID-02", "nothing made or changed outside the root", _row(view.outside))
     judge.witness("ID-02")
     _check_modes(judge, view)
     _check_names(judge, view)
-    _check_untouched(judge, view)
 
 
 def _check_untouched(judge: Judge, view: TreeView) -> None:

@@ -38,6 +38,7 @@ from conformance.model.operations import (
     Inspect,
     Leave,
     ListSessions,
+    MakeRoot,
     OpenInstance,
     OpenSession,
     Operation,
@@ -191,6 +192,8 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
     instance = f"instance{getattr(operation, 'instance', '')}"
     handle = names.get(getattr(operation, "handle", -1), "")
     match operation:
+        case MakeRoot():
+            return "make the root, empty and durable"
         case OpenInstance():
             return f"{instance} = open_backend()"
         case CloseInstance():

@@ -30,6 +30,7 @@ from conformance.model.operations import (
     Leave,
     ListSessions,
     Macro,
+    MakeRoot,
     OpenInstance,
     OpenSession,
     Operation,
@@ -258,6 +259,8 @@ class _Script:
         instance, handle = _instance(operation), self.names.get(getattr(operation, "handle", -1), "")
         of = self.values.of
         match operation:
+            case MakeRoot():
+                return ["root.mkdir(parents=True)"]
             case OpenInstance():
                 return [f"{instance} = await stack.enter_async_context({self._open()})"]
             case CloseInstance():
