@@ -16,6 +16,8 @@ from conformance.clauses import Need
 from conformance.model.history import Returned
 from conformance.model.operations import Append, Create, Flush, OpenSession
 
+CRASHING = (Need.FRESH, Need.CRASH)
+
 SEEDS = range(6)
 """Draws of what a crash takes, where one state would not say much."""
 
@@ -53,7 +55,7 @@ def die_inside_a_batch(s: Script, w: int, events: list[dict[str, Any]], seed: in
         s.crash("kill", during=Append(w, events), seed=seed)
 
 
-@scenario("DUR-01", "DUR-04", needs=(Need.CRASH,))
+@scenario("DUR-01", "DUR-04", needs=CRASHING)
 def what_was_flushed_survives_a_kill(s: Script) -> None:
     """After a process kill the flushed events are there, and of the later ones at most a prefix."""
     w = s.create(s.instance())
@@ -64,7 +66,7 @@ def what_was_flushed_survives_a_kill(s: Script) -> None:
     recover(s, "s1")
 
 
-@scenario("DUR-01", "DUR-02", needs=(Need.CRASH,), preset="ext4")
+@scenario("DUR-01", "DUR-02", needs=CRASHING, preset="ext4")
 def what_was_flushed_survives_a_power_loss(s: Script) -> None:
     """The power fails, and everything is lost that no barrier covered: the flushed events are there."""
     w = s.create(s.instance())
@@ -75,7 +77,7 @@ def what_was_flushed_survives_a_power_loss(s: Script) -> None:
     recover(s, "s1")
 
 
-@scenario("DUR-02", needs=(Need.CRASH,), preset="ext4")
+@scenario("DUR-02", needs=CRASHING, preset="ext4")
 def each_kind_of_barrier_survives_a_power_loss(s: Script) -> None:
     """A flush of an empty session, a service flush and a close are each worth as much as a flush of events."""
     a = s.instance()
@@ -90,7 +92,7 @@ def each_kind_of_barrier_survives_a_power_loss(s: Script) -> None:
     recover(s, "empty", "swept", "closed")
 
 
-@scenario("DUR-03", needs=(Need.CRASH,))
+@scenario("DUR-03", needs=CRASHING)
 def a_session_never_written_is_gone(s: Script) -> None:
     """A session on which neither append nor flush was called does not come back, and its id is free."""
     s.create(s.instance())
@@ -105,7 +107,7 @@ def a_session_never_written_is_gone(s: Script) -> None:
     s.read(s.open(s.instance()))
 
 
-@scenario("DUR-04", needs=(Need.CRASH,))
+@scenario("DUR-04", needs=CRASHING)
 def header_and_inherited_count_survive(s: Script) -> None:
     """A recovered session has every field of its header, and the count of events that its parent gave it."""
     a = s.instance()
@@ -117,7 +119,7 @@ def header_and_inherited_count_survive(s: Script) -> None:
     recover(s, "s1")
 
 
-@scenario("DUR-05", needs=(Need.CRASH,))
+@scenario("DUR-05", needs=CRASHING)
 def looking_changes_nothing(s: Script) -> None:
     """However many fresh instances look at crashed storage they see the same, and leave every byte as it was."""
     w = s.create(s.instance())
@@ -137,7 +139,7 @@ def looking_changes_nothing(s: Script) -> None:
     s.inspect_bytes("s1")
 
 
-@scenario("DUR-06", needs=(Need.CRASH,))
+@scenario("DUR-06", needs=CRASHING)
 def a_crash_inside_recovery_does_no_more_harm(s: Script) -> None:
     """The process dies again while it opens the session for writing, and again right after: nothing more is lost."""
     for seed in SEEDS:
@@ -155,7 +157,7 @@ def a_crash_inside_recovery_does_no_more_harm(s: Script) -> None:
         recover(s, name)
 
 
-@scenario("DUR-07", needs=(Need.CRASH,))
+@scenario("DUR-07", needs=CRASHING)
 def a_recovered_session_lives_on(s: Script) -> None:
     """It can be owned, appended to, flushed, crashed and recovered, again and again."""
     w = s.create(s.instance())
@@ -175,7 +177,7 @@ def a_recovered_session_lives_on(s: Script) -> None:
     recover(s, "s1")
 
 
-@scenario("DUR-08", needs=(Need.CRASH,))
+@scenario("DUR-08", needs=CRASHING)
 def a_crash_while_one_is_written_harms_no_other(s: Script) -> None:
     """The instance dies inside an append to one session; the others have everything that they had."""
     for seed in SEEDS:
@@ -191,7 +193,7 @@ def a_crash_while_one_is_written_harms_no_other(s: Script) -> None:
         recover(s, *names[:2])
 
 
-@scenario("DUR-09", needs=(Need.CRASH,), preset="ext4")
+@scenario("DUR-09", needs=CRASHING, preset="ext4")
 def a_resolved_append_is_durable_at_once(s: Script) -> None:
     """Where appends are claimed to be durable, a power loss right behind one takes nothing of it."""
     w = s.create(s.instance())
@@ -201,7 +203,7 @@ def a_resolved_append_is_durable_at_once(s: Script) -> None:
     recover(s, "s1")
 
 
-@scenario("DUR-09", needs=(Need.CRASH,))
+@scenario("DUR-09", needs=CRASHING)
 def a_resolved_append_survives_a_kill(s: Script) -> None:
     """Where appends are claimed to be durable, so they are when the process dies."""
     w = s.create(s.instance())
@@ -211,7 +213,7 @@ def a_resolved_append_survives_a_kill(s: Script) -> None:
     recover(s, "s1")
 
 
-@scenario("DUR-11", needs=(Need.CRASH,), preset="ext4")
+@scenario("DUR-11", needs=CRASHING, preset="ext4")
 def a_barrier_covers_what_the_handle_found(s: Script) -> None:
     """A killed process had not synced what it wrote; the first flush of the next one covers that too."""
     for seed, mark in enumerate(("plain", "added")):
@@ -231,7 +233,7 @@ def a_barrier_covers_what_the_handle_found(s: Script) -> None:
         recover(s, name)
 
 
-@scenario("TORN-01", "TORN-02", needs=(Need.CRASH,))
+@scenario("TORN-01", "TORN-02", needs=CRASHING)
 def a_torn_append_is_never_shown(s: Script) -> None:
     """The instance dies inside an append that covers several pages: no reader sees the fragment, nothing fuses with it.
 
@@ -246,7 +248,7 @@ def a_torn_append_is_never_shown(s: Script) -> None:
         recover(s, name)
 
 
-@scenario("TORN-01", "TORN-02", needs=(Need.CRASH,), preset="ext4")
+@scenario("TORN-01", "TORN-02", needs=CRASHING, preset="ext4")
 def holes_and_nul_tails_are_never_shown(s: Script) -> None:
     """Several unflushed batches, and the power fails: the log ends before the first hole, whatever lies behind it."""
     for seed in SEEDS:
@@ -260,7 +262,7 @@ def holes_and_nul_tails_are_never_shown(s: Script) -> None:
         recover(s, name)
 
 
-@scenario("TORN-03", needs=(Need.CRASH,))
+@scenario("TORN-03", needs=CRASHING)
 def what_a_reader_was_shown_the_next_append_keeps(s: Script) -> None:
     """Complete records of a torn tail may be kept or dropped; once a reader saw them, the next append keeps them."""
     for seed in SEEDS:
@@ -272,7 +274,7 @@ def what_a_reader_was_shown_the_next_append_keeps(s: Script) -> None:
         recover(s, name)
 
 
-@scenario("TORN-04", "DUR-03", needs=(Need.CRASH,))
+@scenario("TORN-04", needs=CRASHING)
 def a_torn_creation_stands_in_nobody_s_way(s: Script) -> None:
     """The instance dies while a session is being stored: it is there whole or not at all, and its id is free."""
     for seed in SEEDS:
@@ -289,7 +291,7 @@ def a_torn_creation_stands_in_nobody_s_way(s: Script) -> None:
         s.close(w)
 
 
-@scenario("TORN-05", needs=(Need.CRASH,))
+@scenario("TORN-05", needs=CRASHING)
 def a_repair_takes_nothing_from_open_handles(s: Script) -> None:
     """While the tail is repaired, handles of that instance show what they showed, and other readers no less than F."""
     for seed in SEEDS:
@@ -314,7 +316,7 @@ def a_repair_takes_nothing_from_open_handles(s: Script) -> None:
         s.read(elsewhere)
 
 
-@scenario("OWN-08", needs=(Need.CRASH,))
+@scenario("OWN-08", needs=CRASHING)
 def a_crash_leaves_nothing_owned(s: Script) -> None:
     """After a crash a fresh instance can own every session at once."""
     a = s.instance()

@@ -10,6 +10,7 @@ import pytest
 from conformance.checks import SCENARIOS, Scenario, scenario
 from conformance.checks.script import Script
 from conformance.clauses import BUILT, CLAUSES, Need, in_process_route, needs_standing, ruling
+from conformance.clauses.levels import preset_gap
 from conformance.contract import Backend
 from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend, partner_for
@@ -23,7 +24,10 @@ VARIANTS = (
     "tests/variants/buffered_files.py:buffered_files",
     "tests/variants/sqlite_rows.py:sqlite_rows",
     "tests/variants/newer_types.py:newer_types",
+    "tests/variants/marked_files.py:marked_files",
+    "tests/variants/good_store.py:good_store",
 )
+OF_CRASHES = ("dur", "torn")
 OF_VALUES = ("json", "id", "fmt")
 """Areas whose scenarios depend on how a backend encodes and names things, and so are tried on every kind of it."""
 
@@ -33,20 +37,26 @@ ROUTE = in_process_route()
 
 def runs_on(check: Scenario, backend: Backend) -> bool:
     """Whether the table lets the scenario run against the backend."""
-    return needs_standing(check.needs, backend, ROUTE).applies
+    claimed = backend.capabilities.durability
+    return needs_standing(check.needs, backend, ROUTE).applies and not (
+        check.preset and preset_gap(check.preset, claimed, None, thorough=True)
+    )
 
 
 RUNS = [
     pytest.param(name, check, id=f"{name.rpartition(':')[2]}-{check.item_id}")
     for name in (*BACKENDS, *VARIANTS)
     for check in SCENARIOS
-    if (name in BACKENDS or check.area in OF_VALUES) and runs_on(check, load_backend(name, ROOT))
+    if (name in BACKENDS or check.area in (*OF_VALUES, *OF_CRASHES))
+    and runs_on(check, load_backend(name, ROOT))
+    and not (Need.CRASH in check.needs and "sqlite" in name)
 ]
 
 
 def perform(check: Scenario, backend: Backend, workspace: Workspace) -> Execution:
     """Run a scenario beside its partner."""
-    execution = Execution(backend, workspace.fresh_root(), partner=partner_for(backend))
+    root, crashes = workspace.fresh_root(), Need.CRASH in check.needs
+    execution = Execution(backend, root, partner=partner_for(backend), crashes=crashes)
     try:
         check.body(Script(execution))
     finally:
