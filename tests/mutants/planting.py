@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from conformance.contract import Backend
 from reference_backend import JsonlPersistence, jsonl
@@ -26,23 +26,30 @@ _VARIANTS = str(Path(__file__).resolve().parents[1] / "variants")
 sys.path.append(_VARIANTS)
 try:
     from buffered_files import BufferedFiles, BufferedHandle, buffered_files
-    from line_files import Stored, lines_of, load, path_of
+    from good_store import GoodFiles, GoodHandle, good_store
+    from line_files import BEGIN, NEXT, Stored, damaged, id_of, lines_of, load, path_of, sealed, unsealed
     from plain_files import Draft, EagerFiles, PlainFiles, PlainHandle, eager_files, plain_files
     from sqlite_rows import RowsHandle, RowsStore, sqlite_rows
 finally:
     sys.path.remove(_VARIANTS)
 
 __all__ = [
+    "BEGIN",
     "BUFFERED",
     "EAGER",
     "FILES",
     "FRAMES",
+    "GOOD",
     "MEMORY",
+    "NEXT",
     "ROWS",
     "BufferedFiles",
     "BufferedHandle",
+    "Crashes",
     "Draft",
     "EagerFiles",
+    "GoodFiles",
+    "GoodHandle",
     "Ground",
     "JsonlPersistence",
     "MemoryHandle",
@@ -55,13 +62,46 @@ __all__ = [
     "Session",
     "Stored",
     "WriteHandle",
+    "damaged",
+    "id_of",
     "lines_of",
     "load",
     "path_of",
     "planted",
+    "sealed",
+    "unsealed",
 ]
 
 Factory = Callable[[Path], Any]
+
+Cause = Literal[
+    "NUL tail",
+    "torn record",
+    "fused record",
+    "lost rename",
+    "zero-length replacement",
+    "missing entry",
+    "reordered files",
+    "stranded buffer",
+]
+"""What a crash left that the mutant cannot live with: the class that an explanation names."""
+
+
+@dataclass(frozen=True)
+class Crashes:
+    """What the explanation of a crash mutant must come to.
+
+    Attributes:
+        weakest: the weakest preset that shows the defect; after a kill and a second life, that of the second crash.
+        cause: the class of what was left.
+        barrier: the one sync that would make every failing state impossible, as "fsync(what)" with one of: log,
+            temporary file, index, header file, session directory, root, directory above the root. "" where none would:
+            recovery is wrong, or what was lost was never handed to the operating system, or was taken away by hand.
+    """
+
+    weakest: Literal["kill", "ext4", "xfs", "posix"]
+    cause: Cause
+    barrier: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +113,7 @@ class Mutant(Backend):
         also: at most two more that the same defect breaks, depending on who looks first.
         report: id of the public report it stands for, or "".
         sentinel: the one of its area without whose death a silent run means nothing.
+        crash: what its explanation must come to, where only a crash shows the defect.
         story: the mistake in one line.
         healthy: the same construction with the defect off.
     """
@@ -81,6 +122,7 @@ class Mutant(Backend):
     also: tuple[str, ...] = ()
     report: str = ""
     sentinel: bool = False
+    crash: Crashes | None = None
     story: str = ""
     healthy: Backend
 
@@ -113,7 +155,13 @@ def _fields_of(backend: Backend) -> dict[str, Any]:
 
 
 def planted(
-    ground: Ground, *, breaks: str, also: tuple[str, ...] = (), report: str = "", sentinel: bool = False
+    ground: Ground,
+    *,
+    breaks: str,
+    also: tuple[str, ...] = (),
+    report: str = "",
+    sentinel: bool = False,
+    crash: Crashes | None = None,
 ) -> Callable[[type[Any]], Mutant]:
     """Turn the class below into a mutant that is named after it; its docstring's first line is the story.
 
@@ -136,6 +184,7 @@ def planted(
             also=also,
             report=report,
             sentinel=sentinel,
+            crash=crash,
             story=defective.__doc__.strip().splitlines()[0],
             healthy=ground.healthy(defective),
         )
@@ -188,6 +237,9 @@ EAGER = Ground(eager_files, EagerFiles, PlainHandle, _by_attribute)
 
 BUFFERED = Ground(buffered_files, BufferedFiles, BufferedHandle, _by_attribute)
 """The same, writing at barriers only."""
+
+GOOD = Ground(good_store, GoodFiles, GoodHandle, _by_attribute)
+"""The store that withstands any power loss, step by step."""
 
 ROWS = Ground(sqlite_rows, RowsStore, RowsHandle, _by_attribute)
 """One SQLite database, synchronous."""

@@ -49,7 +49,7 @@ class GoodHandle(PlainHandle):
         """Before a writer gets a log that it found: no torn tail, and everything durable, its name too."""
         if self.size > self.end:
             self.service.cut_tail(self.path, self.end)
-            self.size = self.end
+            self.end = self.size = self.path.stat().st_size
         self.service.sync_found(self.path)
 
     def bytes_of(self, batch: list[SessionEvent]) -> bytes:
@@ -124,8 +124,8 @@ class GoodFiles(PlainFiles):
 
     def place(self, session_id: str) -> Path:
         """The log of a session."""
-        path = path_of(self.root, session_id)
-        return path.with_suffix("") / path.name
+        name = path_of(self.root, session_id).name
+        return self.root / name.removesuffix(SUFFIX) / name
 
     def stored_ids(self) -> list[str]:
         """The sessions that have a log; a directory without one is none."""
@@ -156,7 +156,7 @@ class GoodFiles(PlainFiles):
     def stored(self, session_id: str) -> Stored | None:
         """What the log of a session says now, or None where there is none."""
         path = self.place(session_id)
-        data = line_files.bytes_in(path)
+        data = self.content(path)
         if data is None:
             return None
         texts, end = self.sound_lines(data)
@@ -166,7 +166,11 @@ class GoodFiles(PlainFiles):
         events = validate_stored_events(
             line_files.values_in(path, texts[1:]), session_id=session_id, location=str(path)
         )
-        return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())
+        return Stored(header, inherited, events, end, path.stat().st_size, hashlib.sha256(data[:end]).hexdigest())
+
+    def content(self, path: Path) -> bytes | None:
+        """The bytes of a log, or None where there is none."""
+        return line_files.bytes_in(path)
 
     def sound_lines(self, data: bytes) -> tuple[list[bytes], int]:
         """The texts of the leading sound lines, and where they end."""

@@ -60,8 +60,8 @@ def lines_of(values: list[Any]) -> bytes:
 
 
 def sealed(values: list[Any]) -> bytes:
-    """The values as the sealed lines of one batch."""
-    texts = lines_of(values).splitlines()
+    """The values as the sealed lines of one batch, in UTF-8."""
+    texts = [json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() for value in values]
     return BEGIN + NEXT.join(b"%08x%b\n" % (zlib.crc32(text), text) for text in texts) if texts else b""
 
 
