@@ -15,7 +15,7 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
-SOURCES := conformance reference_backend strategies tests
+SOURCES := conformance reference_backend strategies tests benchmarks
 
 # pip's cache would stay behind in the home directory.
 export PIP_NO_CACHE_DIR ?= 1

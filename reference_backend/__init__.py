@@ -35,11 +35,13 @@ _ZSTD: Codec = ZstdCodec()
 _RAW: Codec = RawCodec()
 
 
-def _open_zstd(root: Path) -> JsonlPersistence:
+# Nothing here asks for the time or for chance. Taking `env` says so: what an instance does depends on the files alone,
+# and whoever tries many of them need not try equal ones twice.
+def _open_zstd(root: Path, env: object = None) -> JsonlPersistence:
     return JsonlPersistence(root, _ZSTD)
 
 
-def _open_raw(root: Path) -> JsonlPersistence:
+def _open_raw(root: Path, env: object = None) -> JsonlPersistence:
     return JsonlPersistence(root, _RAW)
 
 

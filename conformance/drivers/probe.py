@@ -10,7 +10,6 @@ Does not: judge, record, or keep anything from one look to the next but what the
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,37 +74,43 @@ class _Looker:
         self.at = "open_instance"
 
     async def all(self) -> None:
+        """Every look."""
         for seen in self._seen.sessions:
             seen.before_looks = self._artifact(seen.session)
-        async with self._instance() as service:
-            await self._describe(service)
-            for seen in self._seen.sessions:
-                seen.handle, seen.log = await self._read_open(service, seen.session)
-        async with self._instance() as service:
-            for seen in self._seen.sessions:
-                _, seen.again = await self._read_open(service, seen.session)
+        first = await self._open()
+        await self._describe(first.persistence)
+        for seen in self._seen.sessions:
+            seen.handle, seen.log = await self._read_open(first.persistence, seen.session, shown=True)
+        await self._close(first)
+        second = await self._open()
+        for seen in self._seen.sessions:
+            _, seen.again = await self._read_open(second.persistence, seen.session)
+        await self._close(second)
         for seen in self._seen.sessions:
             seen.after_looks = self._artifact(seen.session)
         await self.least()
 
+    async def least(self) -> None:
+        """Ownership, an append, and what a fresh instance then reads."""
+        owner = await self._open()
+        for seen in self._seen.sessions:
+            await self._go_on(owner.persistence, seen)
+        await self._close(owner)
+        last = await self._open()
+        for seen in self._seen.sessions:
+            if seen.failed is None:
+                _, seen.after = await self._read_open(last.persistence, seen.session)
+        await self._close(last)
+
     def _artifact(self, session: str) -> bytes | None:
         return artifact_bytes(self._backend.location, self._root, session)
 
-    async def least(self) -> None:
-        async with self._instance() as service:
-            for seen in self._seen.sessions:
-                await self._go_on(service, seen)
-        async with self._instance() as service:
-            for seen in self._seen.sessions:
-                if seen.failed is None:
-                    _, seen.after = await self._read_open(service, seen.session)
-
-    @contextlib.asynccontextmanager
-    async def _instance(self) -> Any:
+    async def _open(self) -> Instance:
         self.at = "open_instance"
         self._number += 1
-        instance: Instance = await enter_instance(self._backend, self._root, self._env)
-        yield instance.persistence
+        return await enter_instance(self._backend, self._root, self._env)
+
+    async def _close(self, instance: Instance) -> None:
         self.at = "close_instance"
         await instance.persistence.close()
         await instance.leave()
@@ -132,14 +137,15 @@ class _Looker:
         found = self.observer.snapshot(self._number, value, None)
         return found if isinstance(found, SnapshotView) else ErrorView("Odd", "Odd", found.text)
 
-    async def _read_open(self, service: Any, session: str) -> tuple[HandleView | None, Any]:
+    async def _read_open(self, service: Any, session: str, *, shown: bool = False) -> tuple[HandleView | None, Any]:
+        """What a read handle says of itself, where that is ``shown``, and what reading it gave."""
         handle = await self._ask("open for reading", service.open(session, "read"))
         if handle.__class__ is ErrorView:
             return None, handle
-        view = self._handle(handle)
+        view = self._handle(handle) if shown else None
         log = await self._log(handle)
         await handle.close()
-        return (view, log) if isinstance(view, HandleView) else (None, view)
+        return (None, view) if isinstance(view, ErrorView) else (view, log)
 
     def _handle(self, handle: Any) -> HandleView | ErrorView:
         found = self.observer.handle(handle)
@@ -147,6 +153,9 @@ class _Looker:
 
     async def _log(self, handle: Any) -> Any:
         log = await self._ask("read", handle.read())
+        if log.__class__ is list:
+            # Its events are compared before anybody could change them; the list itself may be the backend's own.
+            return log.copy()
         if log.__class__ is ErrorView:
             return log
         events = self.observer.events(log)

@@ -11,7 +11,7 @@ Does not: choose states, or explain them.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from conformance.clauses import Violation
@@ -20,8 +20,9 @@ from conformance.drivers.factory import takes_env
 from conformance.drivers.probe import Prober
 from conformance.machines.job import Job
 from conformance.machines.recovering import recover
+from conformance.model.history import ErrorView
 from conformance.model.operations import Crash, Operation, Program
-from conformance.model.recovery import Promise, RecoverySeen, fits
+from conformance.model.recovery import Promise, RecoverySeen, SessionSeen, fits
 from conformance.model.recovery_witness import witnessed
 from conformance.sim.disk.image import Tree
 from conformance.sim.disk.materialise import clear, materialise
@@ -107,7 +108,7 @@ class Laboratory:
         seen = self._open(state.tree, ids, frozen)
         if known is not None:
             self.tally.again += 1
-            return seen if seen == known else None
+            return seen if _told(seen) == _told(known) else None
         if self.deduplicates:
             if len(self._seen) >= MOST_IMAGES:
                 for each in list(self._seen)[: MOST_IMAGES // 2]:
@@ -149,6 +150,15 @@ class Laboratory:
             program = execution.program
             self._job.end(execution, counted=False)
         return Confirmed(program, found)
+
+
+def _told(seen: RecoverySeen) -> tuple[object, ...]:
+    """What was seen, errors by their kind alone: their texts name the place of the image."""
+    looks = [getattr(each, name) for each in seen.sessions for name in _LOOKS]
+    return tuple(each.kind if isinstance(each, ErrorView) else each for each in (seen.failed, seen.listed, *looks))
+
+
+_LOOKS = tuple(each.name for each in fields(SessionSeen))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from conformance import __version__
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("conformance", "reference_backend", "strategies")
 TOP_LEVEL = {
+    "benchmarks",
     ".ci",
     ".gitignore",
     "CHANGELOG.md",

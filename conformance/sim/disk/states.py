@@ -52,7 +52,7 @@ class State:
 
     @property
     def weight(self) -> tuple[int, int]:
-        """How much an explanation has to explain: lost effects, then tears."""
+        """What an explanation has to explain: lost effects, then tears."""
         return len(self.lost), self.tear is not None
 
 
@@ -132,10 +132,8 @@ class _Ordered:
             self._since.append((self._count, op))
         self._count += 1
 
-    @property
-    def graph(self) -> Graph:
-        """There are no effects that could survive by themselves."""
-        return Graph({}, {}, ())
+    graph = Graph({}, {}, ())
+    """Nothing survives by itself."""
 
     def _ways(self) -> Iterator[tuple[int, int]]:
         """(operations that survive, sectors of the next one, a write, that do), nothing-lost first."""
@@ -146,7 +144,7 @@ class _Ordered:
 
     def count(self, most: int) -> tuple[int, bool]:
         """See `_Effects`."""
-        return sum(1 for _ in self._ways()), True
+        return len(list(self._ways())), True
 
     def states(self, budget: int, seed: int) -> Enumeration:
         """See `Disk`."""
@@ -223,7 +221,7 @@ class _Effects:
 
     def _options(self, namespace: Namespace) -> list[tuple[int, FileOptions]]:
         files = self._pending.files
-        # In presets without a log the names that survive decide nothing about a file.
+        # Without a log the names that survive decide nothing about a file.
         kept = namespace.kept if self._pending.preset.names == "log" else frozenset()
         found = []
         for ino in dict.fromkeys(ino for _, ino in namespace.files):
@@ -242,10 +240,10 @@ class _Effects:
         """See `Disk`."""
         legal, is_all = self.count(budget)
         if is_all and legal <= budget:
+            every = (state for namespace in self._namespaces(budget)[0] for state in self._of(namespace))
             found: dict[Hashable, State] = {}
-            for namespace in self._namespaces(budget)[0]:
-                for state in self._of(namespace):
-                    found.setdefault(state.key, state)
+            for state in every:
+                found.setdefault(state.key, state)
             return Enumeration(tuple(found.values()), legal, True)
         return Enumeration(tuple(self._deviating(budget, seed)), legal, False)
 
@@ -397,5 +395,5 @@ def _state(namespace: Namespace, lost: tuple[Effect, ...], inodes: list[int], co
 
 
 def key_of(tree: Tree) -> Hashable:
-    """A key that two trees share exactly where they are equal."""
+    """Two trees share it exactly where they are equal."""
     return tuple(sorted(tree.files.items())), tree.directories, tuple(sorted(tree.symlinks.items())), tree.specials
