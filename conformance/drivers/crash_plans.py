@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from conformance.model.operations import Crash, Effect
@@ -62,6 +63,10 @@ class Placement:
 
         torn = moved((self.tear,)) if self.tear is not None else ()
         return Placement(moved(self.heads), moved(self.lost), torn[0] if torn else None, self.sectors if torn else 0)
+
+
+NO_PLACEMENTS: Mapping[int, Placement] = MappingProxyType({})
+"""Every crash of a program is as it says itself."""
 
 
 def placement_of(trace: Trace, disk: Disk, state: State) -> Placement:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from conformance.clauses import Violation
 from conformance.contract import Backend
-from conformance.drivers.crash_plans import AsWritten, CrashPlan, Drawn, Placed, Placement
+from conformance.drivers.crash_plans import NO_PLACEMENTS, AsWritten, CrashPlan, Drawn, Placed, Placement
 from conformance.drivers.crashes import Frozen
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
@@ -220,7 +220,7 @@ def run_program(
     partner: Backend | None = None,
     journal: Journal | None = None,
     watchdog: Watchdog | None = None,
-    placements: Mapping[int, Placement] | None = None,
+    placements: Mapping[int, Placement] = NO_PLACEMENTS,
 ) -> ProgramResult:
     """Perform a whole program; stops at the first violation.
 
@@ -238,7 +238,7 @@ def run_program(
     found: Violation | None = None
     try:
         for number, operation in enumerate(program.operations):
-            if isinstance(operation, Crash) and placements is not None and number in placements:
+            if isinstance(operation, Crash) and number in placements:
                 execution.crash_as(operation, placements[number])
             else:
                 execution.do(operation)

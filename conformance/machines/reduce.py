@@ -4,19 +4,34 @@ Hypothesis shrinks towards a smaller example of the *same* clause. Which clause 
 ``stat`` between two reads makes a vanished event look like its doing, and a value that is odd makes it look like the
 value's. So operations are also removed, and values and ids made plain, where another clause is blamed without them: a
 program that contains another failing program is no evidence of a second bug.
+
+What a crash takes is told by calls while the program changes around it, so that a crash in a shorter program takes the
+same of the calls that are left. Crashes themselves are made mild: between two calls and not inside one, under a weaker
+adversary, with less of it lost.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
+from conformance.clauses.levels import GATING
+from conformance.drivers.crash_plans import Place, Placement
 from conformance.drivers.execution import ProgramResult
 from conformance.machines.job import Finding
-from conformance.model.operations import Append, Create, OpenSession, Operation, Program, Stat
+from conformance.model.operations import Append, Crash, Create, OpenSession, Operation, Program, Stat
 
-Perform = Callable[[Program], ProgramResult]
+Numbers = Mapping[int, int]
+"""Number of an operation in one program -> its number in another that lacks some."""
+
+
+class Perform(Protocol):
+    """Performs a whole program in a world of its own."""
+
+    def __call__(self, program: Program, placements: Mapping[int, Placement] = ..., /) -> ProgramResult:
+        """``placements`` as in ``run_program``; given only where there are any."""
 
 
 def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tuple[Finding, ProgramResult] | None:
@@ -29,10 +44,12 @@ def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tup
     if result.violation is None:
         return None
     best = _Best(perform, result, until)
-    best.narrow(lambda clause: clause == best.clause)
+    best.narrow(best.is_same)
+    best.make_crashes_mild()
     best.narrow(_any)
     best.make_plain()
     best.shorten_batches()
+    best.make_crashes_mild()
     violation = best.result.violation
     if violation is None:
         raise RuntimeError("a reduced program has to fail")
@@ -56,10 +73,30 @@ class _Best:
         """The clause it breaks."""
         return self.result.violation.clause if self.result.violation is not None else ""
 
-    def _try(self, operations: list[Operation], accept: Callable[[str], bool]) -> bool:
+    def is_same(self, clause: str) -> bool:
+        """Whether it is the clause that the shortest program so far breaks."""
+        return clause == self.clause
+
+    def _try(
+        self,
+        operations: list[Operation],
+        accept: Callable[[str], bool],
+        numbers: Numbers | None = None,
+        placements: Mapping[int, Placement] | None = None,
+    ) -> bool:
+        """Take the program if it fails as it should.
+
+        Args:
+            numbers: where some operations were left out. placements: of crashes that are to take something else than
+                they took, by their new numbers.
+        """
         if time.monotonic() > self._until:
             return False
-        result = self._perform(Program(tuple(operations)))
+        moved = {number: number for number in range(len(operations))} if numbers is None else numbers
+        taken = {moved[old]: each.renumbered(moved) for old, each in self.result.placements.items() if old in moved}
+        taken.update(placements or {})
+        program = Program(tuple(operations))
+        result = self._perform(program, taken) if taken else self._perform(program)
         if result.violation is None or not accept(result.violation.clause):
             return False
         self.result = result
@@ -73,8 +110,8 @@ class _Best:
             removed = False
             while start >= 0:
                 operations = list(self.result.program.operations)
-                del operations[start : start + size]
-                if self._try(operations, accept):
+                kept = [*range(start), *range(start + size, len(operations))]
+                if self._try([operations[old] for old in kept], accept, {old: new for new, old in enumerate(kept)}):
                     removed = True
                     start = min(start, len(self.result.program.operations)) - size
                 else:
@@ -82,14 +119,29 @@ class _Best:
             if not (removed and size == 1):
                 size //= 2
 
+    def _try_at(self, place: int, operation: Operation, accept: Callable[[str], bool]) -> bool:
+        operations = list(self.result.program.operations)
+        operations[place] = operation
+        return self._try(operations, accept)
+
+    def make_crashes_mild(self) -> None:
+        """Let each crash take less, the latest first."""
+        for place in reversed(range(len(self.result.program.operations))):
+            if place < len(self.result.program.operations):
+                _Mildness(self, place).make()
+
+    def try_crash(self, place: int, crash: Crash, placement: Placement) -> bool:
+        """Take the program with another crash there, where it breaks the same clause."""
+        operations = list(self.result.program.operations)
+        operations[place] = crash
+        return self._try(operations, self.is_same, placements={place: placement})
+
     def make_plain(self) -> None:
         """Give batches plain events, one batch after the other, and sessions plain ids, all at once."""
         for place, operation in enumerate(self.result.program.operations):
-            plain = _plain_batch(operation)
+            plain = _in_call(operation, _plain_batch)
             if plain is not None:
-                operations = list(self.result.program.operations)
-                operations[place] = plain
-                self._try(operations, _any)
+                self._try_at(place, plain, _any)
         renamed = _plain_ids(self.result.program)
         if renamed is not None:
             self._try(renamed, _any)
@@ -98,15 +150,85 @@ class _Best:
         """Leave out trailing events of batches."""
         for place in range(len(self.result.program.operations)):
             while place < len(self.result.program.operations):
-                operation = self.result.program.operations[place]
-                if not isinstance(operation, Append) or not isinstance(operation.events, list):
+                shorter = _in_call(self.result.program.operations[place], _shorter_batch)
+                if shorter is None or not self._try_at(place, shorter, self.is_same):
                     break
-                if len(operation.events) < 2:
-                    break
-                operations = list(self.result.program.operations)
-                operations[place] = replace(operation, events=operation.events[:-1])
-                if not self._try(operations, lambda clause: clause == self.clause):
-                    break
+
+
+class _Mildness:
+    """Makes one crash of the shortest program so far as mild as it can be."""
+
+    def __init__(self, best: _Best, place: int) -> None:
+        self._best = best
+        self._place = place
+
+    def make(self) -> None:
+        """Between two calls, under the weakest adversary, with as little lost as possible."""
+        crash = self._crash
+        if crash is None:
+            return
+        if crash.during is not None and not self._try(replace(crash, during=None, after=None, cut=0)):
+            self._try(replace(crash, after=None, cut=0))
+            self._try(replace(crash, cut=0))
+        self._lose_less()
+        for preset in GATING[: GATING.index(crash.preset)] if crash.preset in GATING else ():
+            if self._try(replace(self._now, preset=preset)):
+                self._lose_less()
+                break
+
+    @property
+    def _crash(self) -> Crash | None:
+        operations = self._best.result.program.operations
+        found = operations[self._place] if self._place < len(operations) else None
+        return found if isinstance(found, Crash) else None
+
+    @property
+    def _now(self) -> Crash:
+        if self._crash is None:
+            raise RuntimeError("a crash stays where it is while it is made mild")
+        return self._crash
+
+    @property
+    def _placement(self) -> Placement:
+        return self._best.result.placements[self._place]
+
+    def _try(self, crash: Crash, placement: Placement | None = None) -> bool:
+        taken = self._placement if placement is None else placement
+        if crash == self._now and taken == self._placement:
+            return False
+        return self._best.try_crash(self._place, crash, taken)
+
+    def _lose_less(self) -> None:
+        """Nothing, one effect, or one effect less as often as that goes; then without a tear."""
+        heads = self._placement.heads
+        if not heads or self._try(self._now, Placement()):
+            return
+        if len(heads) > 1 and any(self._try(self._now, Placement(lost=(each,))) for each in heads):
+            return
+        spared = True
+        while spared and len(self._placement.heads) > 2:
+            found = self._placement.heads
+            spared = any(self._loses_less(found, left) for left in range(len(found)))
+        self._try(self._now, replace(self._placement, tear=None, sectors=0))
+
+    def _loses_less(self, heads: tuple[Place, ...], left: int) -> bool:
+        fewer = Placement(lost=(*heads[:left], *heads[left + 1 :]))
+        return self._try(self._now, fewer) and len(self._placement.heads) < len(heads)
+
+
+def _in_call(operation: Operation, change: Callable[[Operation], Operation | None]) -> Operation | None:
+    """The operation, or the call that a crash comes into, changed; None where nothing is to be changed."""
+    if not isinstance(operation, Crash):
+        return change(operation)
+    during = None if operation.during is None else change(operation.during)
+    return None if during is None else replace(operation, during=during)
+
+
+def _shorter_batch(operation: Operation) -> Append | None:
+    """The append without its last event, or None where there is but one."""
+    if not isinstance(operation, Append) or not isinstance(operation.events, list) or len(operation.events) < 2:
+        return None
+    return replace(operation, events=operation.events[:-1])
 
 
 def _plain_batch(operation: Operation) -> Append | None:
@@ -122,16 +244,24 @@ def _plain_batch(operation: Operation) -> Append | None:
 def _plain_ids(program: Program) -> list[Operation] | None:
     """The program with its sessions called ``s1``, ``s2``, …, or None where one has no text for an id."""
     names: dict[str, str] = {}
-    renamed: list[Operation] = []
-    for operation in program.operations:
+
+    def renamed(operation: Operation) -> Operation:
         given = operation.header.id if isinstance(operation, Create) else getattr(operation, "session", "")
         if not isinstance(given, str):
-            return None
+            raise _NoText
         name = names.setdefault(given, f"s{len(names) + 1}") if given else given
         if isinstance(operation, Create):
-            renamed.append(replace(operation, header=replace(operation.header, id=name)))
-        elif isinstance(operation, OpenSession | Stat):
-            renamed.append(replace(operation, session=name))
-        else:
-            renamed.append(operation)
-    return renamed if renamed != list(program.operations) else None
+            return replace(operation, header=replace(operation.header, id=name))
+        if isinstance(operation, OpenSession | Stat):
+            return replace(operation, session=name)
+        return operation
+
+    try:
+        found = [_in_call(operation, renamed) or operation for operation in program.operations]
+    except _NoText:
+        return None
+    return found if found != list(program.operations) else None
+
+
+class _NoText(Exception):
+    """An id is no text."""
