@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,11 +45,41 @@ class Ran:
         return dict(plain) | {item: outcome for outcome, item in shared}
 
 
+class Forker:
+    """Runs pytest in forks of one process that has loaded everything (``forking.py``), started when it is needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, args: list[str], cwd: Path, environment: dict[str, str], out: Path) -> Ran:
+        """One run."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, str(HERE / "forking.py")],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+            )
+        asked, answered = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answered is not None
+        request = {"args": args, "cwd": str(cwd), "environment": environment, "out": str(out)}
+        print(json.dumps(request), file=asked, flush=True)
+        return Ran(int(answered.readline()), out.read_text("utf-8"))
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.communicate()
+
+
 class Project:
     """A user's project in a directory of its own."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, forker: Forker) -> None:
         self.root = root
+        self._forker = forker
         lines = [f"{name} = Backend(name='{name}', open=lambda root: None)" for name in ENDS]
         self.write("mine.py", "\n".join(["from conformance import Backend", *lines]))
 
@@ -59,13 +92,17 @@ class Project:
 
     def pytest(self, *args: str, cwd: str = ".", stand_in: bool = True, **environment: str) -> Ran:
         """Run pytest there; with ``stand_in`` on the runner of ``stand_in.py``, and without the installed plugins."""
-        command = [str(Path(sys.executable).with_name("pytest")), *(STAND_IN if stand_in else ()), *args]
-        environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment if stand_in else environment
+        args = (*STAND_IN, *args) if stand_in else args
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHON", "COV_"))}
+        given = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment if stand_in else environment
+        whole = {**kept, "PYTHONPATH": str(HERE), "COLUMNS": "100", **given}
+        if stand_in and "PYTHONPATH" not in environment and hasattr(os, "fork"):
+            with tempfile.TemporaryDirectory() as elsewhere:
+                return self._forker.run([*args], self.root / cwd, whole, Path(elsewhere, "out"))
         done = subprocess.run(
-            command,
+            [str(Path(sys.executable).with_name("pytest")), *args],
             cwd=self.root / cwd,
-            env={**kept, "PYTHONPATH": str(HERE), "COLUMNS": "100", **environment},
+            env=whole,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -75,7 +112,15 @@ class Project:
         return Ran(done.returncode, done.stdout)
 
 
+@pytest.fixture(scope="session")
+def forker() -> Iterator[Forker]:
+    """The process that runs of pytest are forked from."""
+    forker = Forker()
+    yield forker
+    forker.close()
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, forker: Forker) -> Project:
     """An empty project with a backend for each kind of end."""
-    return Project(tmp_path)
+    return Project(tmp_path, forker)
