@@ -62,8 +62,8 @@ STEPS = 40
 MAX_INSTANCES = 3
 
 
-class SequentialMachine(RuleBasedStateMachine):
-    """Draws operations for one job. A subclass for each backend is made by ``machine_for``."""
+class CallingMachine(RuleBasedStateMachine):
+    """Draws calls that are to succeed, for one job. A subclass for each backend is made by ``machine_for``."""
 
     job: ClassVar[Job]
     crashes: ClassVar[bool] = False
@@ -140,17 +140,8 @@ class SequentialMachine(RuleBasedStateMachine):
     def _is_special(self) -> bool:
         return self._has_writer() and not self._kinds.isdisjoint(SPECIAL)
 
-    def _is_about_headers(self) -> bool:
-        return self._has_live() and not self._kinds.isdisjoint(HEADERS)
-
-    def _may_inspect(self) -> bool:
-        return "inspect" in self._kinds and self.job.backend.capabilities.storage == "files"
-
     def _has_handle(self) -> bool:
         return bool(self._open_handles())
-
-    def _has_closed(self) -> bool:
-        return bool(self._closed_handles())
 
     def _has_live(self) -> bool:
         return bool(self._live())
@@ -193,21 +184,6 @@ class SequentialMachine(RuleBasedStateMachine):
         """A new session, or a refusal where the id is occupied."""
         header = with_id(given[0], self._ids[session])
         self._perform(Create(self._pick_instance(which), self._next_handle(), header, given[1]))
-
-    @precondition(_is_about_headers)
-    @rule(which=INDEX, session=SESSION, kind=INDEX, data=st.data())
-    def create_special(self, which: int, session: int, kind: int, data: st.DataObject) -> None:
-        """The same with everything in the header that one may hold, and with what is beyond it."""
-        kinds = [name for name in HEADERS if name in self._kinds]
-        header, inherited = data.draw(HEADERS[kinds[kind % len(kinds)]])
-        header = with_id(header, self._ids[session])
-        self._perform(Create(self._pick_instance(which), self._next_handle(), header, inherited))
-
-    @precondition(_may_inspect)
-    @rule()
-    def inspect(self) -> None:
-        """A look at the files in and around the root."""
-        self._perform(Inspect(list(self._ids)))
 
     @precondition(_has_live)
     @rule(which=INDEX, session=SESSION, write=st.booleans())
@@ -265,12 +241,6 @@ class SequentialMachine(RuleBasedStateMachine):
         bodies = data.draw(SPECIAL[name])
         self._append(which, bodies, range(MANY if name == "many" else len(bodies)))
 
-    @precondition(_has_writer)
-    @rule(which=INDEX, bodies=strategies.small_bodies(), seqs=strategies.misplaced_seqs())
-    def append_misplaced(self, which: int, bodies: list[dict[str, Any]], seqs: list[int]) -> None:
-        """A batch that does not continue the log."""
-        self._append(which, bodies, seqs)
-
     @precondition(_has_handle)
     @rule(which=INDEX, offset=SMALL, length=LENGTH, scribble=st.booleans())
     def read(self, which: int, offset: int, length: int | None, scribble: bool) -> None:
@@ -299,15 +269,49 @@ class SequentialMachine(RuleBasedStateMachine):
         ]
         self._perform(choices[leave])
 
-    # -- rules: what must be refused -------------------------------------------------------------
 
-    @precondition(_has_live)
+class SequentialMachine(CallingMachine):
+    """Draws calls that must be refused too, and looks at the files."""
+
+    def _is_about_headers(self) -> bool:
+        return self._has_live() and not self._kinds.isdisjoint(HEADERS)
+
+    def _may_inspect(self) -> bool:
+        return "inspect" in self._kinds and self.job.backend.capabilities.storage == "files"
+
+    def _has_closed(self) -> bool:
+        return bool(self._closed_handles())
+
+    # -- rules: what is special, and what must be refused --------------------------------------
+
+    @precondition(_is_about_headers)
+    @rule(which=INDEX, session=SESSION, kind=INDEX, data=st.data())
+    def create_special(self, which: int, session: int, kind: int, data: st.DataObject) -> None:
+        """The same with everything in the header that one may hold, and with what is beyond it."""
+        kinds = [name for name in HEADERS if name in self._kinds]
+        header, inherited = data.draw(HEADERS[kinds[kind % len(kinds)]])
+        header = with_id(header, self._ids[session])
+        self._perform(Create(self._pick_instance(which), self._next_handle(), header, inherited))
+
+    @precondition(_may_inspect)
+    @rule()
+    def inspect(self) -> None:
+        """A look at the files in and around the root."""
+        self._perform(Inspect(list(self._ids)))
+
+    @precondition(CallingMachine._has_writer)
+    @rule(which=INDEX, bodies=strategies.small_bodies(), seqs=strategies.misplaced_seqs())
+    def append_misplaced(self, which: int, bodies: list[dict[str, Any]], seqs: list[int]) -> None:
+        """A batch that does not continue the log."""
+        self._append(which, bodies, seqs)
+
+    @precondition(CallingMachine._has_live)
     @rule(which=INDEX, given=strategies.refused_headers())
     def create_refused(self, which: int, given: tuple[SessionHeader, Any]) -> None:
         """A header that must be refused."""
         self._perform(Create(self._pick_instance(which), self._next_handle(), *given))
 
-    @precondition(_has_handle)
+    @precondition(CallingMachine._has_handle)
     @rule(which=INDEX, events=strategies.broken_batches() | st.just([]), bounds=BAD_RANGE, kind=SMALL)
     def misuse(self, which: int, events: Any, bounds: tuple[Any, Any], kind: int) -> None:
         """What is no batch, a range that is none, a mutation through a reader, or an empty batch."""
@@ -328,13 +332,13 @@ class SequentialMachine(RuleBasedStateMachine):
         self._perform(choices[kind])
 
 
-def machine_for(job: Job, kind: type[SequentialMachine] = SequentialMachine) -> type[SequentialMachine]:
+def machine_for(job: Job, kind: type[CallingMachine] = SequentialMachine) -> type[CallingMachine]:
     """A machine of the job's own, named after its backend, so that no two share a key of an example database."""
     name = "".join(part.capitalize() for part in job.backend.name.replace("_", "-").split("-"))
     return type(f"{kind.__name__.removesuffix('Machine')}{name}Machine", (kind,), {"job": job})
 
 
-def hunt(job: Job, kind: type[SequentialMachine] = SequentialMachine, *, steps: int = STEPS) -> None:
+def hunt(job: Job, kind: type[CallingMachine] = SequentialMachine, *, steps: int = STEPS) -> None:
     """Run random programs until the job's examples or time are used up; findings are left in the job.
 
     Args:
