@@ -1,21 +1,34 @@
-"""The simulated disk: what was done to it, and (to come) what a crash may leave of that.
+"""The simulated disk: what was done to it, what of that a crash may leave, and the files of each such state.
 
 The fault model. A disk holds inodes and names. An operation changes one inode's content or size (write, truncate,
-fallocate), or one directory's entries (create, link, symlink, unlink, mkdir, rmdir; a rename changes two), or it is a
-barrier (fsync and fdatasync of a file, fsync of a directory, sync). Content belongs to the inode, so it survives the
-renaming and the removal of its name while somebody has it open. Closing a file makes nothing durable. What readers
-see is every operation at once and in order; what is durable is only what a barrier covered, and a crash may take any
-of the rest, within what the file system promises: names and content apart, pages of one write apart, the size apart
-from both. A call that failed has done nothing. What was there before the recording began is durable.
+fallocate), or the entries of a directory (create, link, symlink, unlink, mkdir, rmdir; a rename changes two), or it is
+a barrier (fsync and fdatasync of a file, fsync of a directory, sync). Content belongs to the inode, so that it survives
+the renaming and the removal of its name while somebody has it open. Closing a file makes nothing durable. Readers see
+every operation at once and in order.
 
-What there is so far is the first half, `Recorder`: it sees a backend's ordinary Python input and output under one
-root without a change to the backend, counts it for each API call, keeps it as operations, and checks by its own image
-of the tree that no write was missed.
+What can survive by itself is an *effect*: one change of names (a rename is one, with both its names), one page of a
+write, one step of a size (each page edge on the way, and the end). Effects on the same name, page or size form a
+*chain*: the newest is what memory holds, so a later one on the disk contains the earlier, and only a prefix of a chain
+survives. Sizes and pages are apart: bytes below the size that no page covers read as NUL, pages beyond it are not seen.
+A barrier shortens chains from the front; which chains, and which effects cannot survive without others, is what a
+*preset* says (`presets`): `kill`, `ordered`, `ext4`, `xfs`, `posix`, from the weakest adversary to the strongest. A
+killed process syncs nothing: what it wrote stays pending, and what the next one does is appended to the same trace. A
+call that failed has done nothing. What was there before the recording began is durable.
 
-Not built yet: crash states, in any preset; faults of the living disk (a failed fsync, a full disk); the recorder for
-other processes. Not simulated at all: modes, owners, times and extended attributes; memory mappings and input and
-output that C extensions do by themselves, which make a recording doubtful (`Recorder.doubts`); what a forked child
-does, which is not recorded in the child and found in the parent by the image check alone.
+The presets rest on crash images that were really taken from ext4 and XFS (`tests/data/measured_crashes.json`): each of
+them is among the states of its preset, and of `posix`.
+
+From the bottom: `ops` (the operations), `image` (a tree by inode), `capture`, `session`, `patching`, `routes_*` and
+`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `effects` (what
+is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two factors of a
+state), `states` (all of them, counted, enumerated within a budget, or chosen), `fates` (the same told to people),
+`materialise` (a state as plain files), `remains` (what a dead process had open).
+
+Not simulated: modes, owners, times and extended attributes, which are given back as they were; btrfs; a disk that lies
+about a sync, splits a rename, or leaves garbage. Faults of the living disk (a failed fsync, a full disk) and the
+recorder for other processes are not built yet. Memory mappings, and input and output that C extensions do by
+themselves, make a recording doubtful (`Recorder.doubts`), and crashes of that backend *not measured*; what a forked
+child does is found by the image check alone.
 """
 
 from __future__ import annotations
@@ -24,5 +37,20 @@ from conformance.sim.disk.capture import Recorder, RecorderError
 from conformance.sim.disk.counts import IoCount
 from conformance.sim.disk.image import FileSystem, Tree, difference
 from conformance.sim.disk.patching import Patching
+from conformance.sim.disk.presets import PRESETS
+from conformance.sim.disk.states import Disk, State
+from conformance.sim.disk.trace import Trace
 
-__all__ = ["FileSystem", "IoCount", "Patching", "Recorder", "RecorderError", "Tree", "difference"]
+__all__ = [
+    "PRESETS",
+    "Disk",
+    "FileSystem",
+    "IoCount",
+    "Patching",
+    "Recorder",
+    "RecorderError",
+    "State",
+    "Trace",
+    "Tree",
+    "difference",
+]
