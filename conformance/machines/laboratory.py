@@ -31,7 +31,7 @@ from conformance.sim.disk.states import State
 REOPEN_EVERY = 100
 """Of the images that were seen before, one in so many is opened again."""
 
-MOST_IMAGES = 200_000
+MOST_IMAGES = 20_000
 """Images that are remembered; past that the oldest half is forgotten."""
 
 

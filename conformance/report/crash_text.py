@@ -61,6 +61,7 @@ class CrashStory:
         elif self.barriers:
             yield f"missing barrier: {self.barriers[0]}"
             yield from (f"             or: {each}" for each in self.barriers[1:])
+            yield "             (barriers seen in process only: a sync made by a C extension would not be known)"
         else:
             yield "missing barrier: no single sync, and no two of them, mend it (each was tried)"
 

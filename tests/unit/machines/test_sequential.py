@@ -27,10 +27,10 @@ class Recording(Job):
 
     seen: list[tuple[Operation, ...]]
 
-    def end(self, execution: Execution) -> None:
+    def end(self, execution: Execution, *, counted: bool = True) -> None:
         """Keep the program."""
         self.seen.append(tuple(execution.operations))
-        super().end(execution)
+        super().end(execution, counted=counted)
 
 
 @pytest.fixture

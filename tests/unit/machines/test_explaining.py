@@ -1,0 +1,93 @@
+"""Explanations: the weakest preset, the class of cause and the missing barrier of stores with one known fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.machines.barriers import Barrier
+from conformance.machines.explaining import Explained, Explainer
+from conformance.machines.job import Finding, Job
+from conformance.machines.sweep import Tier
+from conformance.model.operations import Crash
+from conformance.report.crash_text import CrashStory, hexdump
+from tests.unit.machines.laboratories import DUR, TORN, job_for, swept
+
+PRESETS = ("kill", "ext4", "xfs", "posix")
+
+
+def finding_of(job: Job, preset: str, clause: str) -> Finding:
+    """What a sweep finds of that clause."""
+    job.wanted = {clause}.__contains__
+    swept(job, preset, Tier(calls=3, second_lives=2))
+    return job.findings[clause]
+
+
+def explained(spec: str, preset: str, clause: str) -> Explained:
+    """The explanation of what a sweep finds."""
+    with job_for(spec) as job:
+        found = Explainer(job, PRESETS).explain(finding_of(job, preset, clause))
+    assert found is not None
+    return found
+
+
+def test_a_missing_sync_is_named() -> None:
+    """Replacing by rename without a sync: XFS is the weakest that shows it, and the sync before the rename mends it."""
+    story = explained(f"{DUR}:replaces_without_fsync", "xfs", "DUR-11").story
+    assert (story.preset, story.cause, story.is_recovery) == ("xfs", "zero-length replacement", False)
+    assert story.barriers
+    assert all(each.startswith("fsync(") and ".tmp)" in each and "before: rename" in each for each in story.barriers)
+
+
+def test_a_recovery_that_fuses_is_told_as_such() -> None:
+    """No repair of the tail: recovery is at fault, the class is a fused record, and no barrier is offered."""
+    story = explained(f"{TORN}:no_tail_repair", "ext4", "TORN-02").story
+    assert (story.cause, story.is_recovery, story.barriers) == ("fused record", True, ())
+    assert any(line.startswith("recovery:") for line in story.lines())
+
+
+def test_the_crash_that_is_told_is_small() -> None:
+    """The program that is told ends like the finding, loses one effect, and names the clause again."""
+    found = explained(f"{TORN}:no_tail_repair", "posix", "TORN-02")
+    crash = [each for each in found.finding.program.operations if isinstance(each, Crash)][-1]
+    assert len(crash.lost) <= 1
+    assert crash.preset == found.story.preset
+    assert found.finding.violation.clause == "TORN-02"
+
+
+def test_without_a_crash_there_is_nothing_to_explain() -> None:
+    """A finding whose program has no crash has no story."""
+    with job_for(f"{TORN}:no_tail_repair") as job:
+        finding = finding_of(job, "ext4", "TORN-02")
+        plain = tuple(each for each in finding.program.operations if not isinstance(each, Crash))
+        without = Finding(finding.clause, type(finding.program)(plain), finding.violation)
+        assert Explainer(job, PRESETS).explain(without) is None
+
+
+def test_a_story_tells_files_and_bytes() -> None:
+    """Files that differ are marked, and the bytes are shown from where they differ."""
+    before: dict[str, bytes | str] = {"s/log": b"x" * 40, "s/other": b"y", "s/": b"", "link": "s/log"}
+    after: dict[str, bytes | str] = {"s/log": b"x" * 20 + bytes(20), "s/other": b"y", "s/": b""}
+    story = CrashStory(
+        "ext4", "NUL tail", False, ("fsync(s/log) before call 2 returns",), ("call 1: write",), before, after
+    )
+    text = "\n".join(story.lines())
+    assert "weakest preset: ext4 · cause class: NUL tail" in text
+    assert "missing barrier: fsync(s/log) before call 2 returns" in text
+    assert "* s/log" in text
+    assert "  s/other" in text
+    assert "* link" in text
+    assert "from byte 20 on" in text
+    assert "00000010  78 78 78 78 00" in text
+
+
+def test_rows_of_nul_are_told_once() -> None:
+    """A long run of NUL takes two rows and a word, not a screen."""
+    rows = list(hexdump(b"a" * 16 + bytes(4096), 16))
+    assert len(rows) == 3
+    assert rows[-1].endswith("all NUL")
+
+
+@pytest.mark.parametrize(("directory", "kind"), [(False, "Fsync"), (True, "FsyncDirectory")])
+def test_a_barrier_is_a_sync(directory: bool, kind: str) -> None:
+    """A barrier of a file is its fsync, one of a directory the directory's."""
+    assert type(Barrier(3, directory, 1).op).__name__ == kind

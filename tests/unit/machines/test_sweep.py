@@ -1,0 +1,86 @@
+"""The crash sweep: silent where nothing is wrong, loud where something is, honest about what it covered."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.drivers.registry import load_backend
+from conformance.machines.sweep import CrashSweep, Tier
+from conformance.model.operations import Crash
+from tests.unit.machines.laboratories import DUR, QUICK, ROOT, TORN, job_for, swept
+
+
+@pytest.mark.parametrize("preset", ["kill", "ext4", "xfs", "posix"])
+def test_reference_withstands_every_preset(preset: str) -> None:
+    """No state of any short workload of the reference is a finding, and the sweep says that it saw all of them."""
+    with job_for("jsonl") as job:
+        sweep = swept(job, preset, Tier(calls=2, second_lives=2, recovery_crashes=2))
+        assert job.findings == {}
+        assert sweep.coverage.is_whole
+        assert job.crash_bound == 2
+        assert job.crash_states == sweep.laboratory.tally.opened > 0
+        assert "exhaustive" in job.coverage
+        assert "not exhaustive" not in job.coverage
+        assert {"DUR-01", "TORN-01", "TORN-02", "TORN-04", "DUR-05", "OWN-08"} <= set(job.witnesses)
+
+
+def test_equal_images_are_opened_once() -> None:
+    """Where the factory takes env there are fewer images opened than states judged; where not, each is opened."""
+    with job_for("jsonl") as job:
+        tally = swept(job, "posix").laboratory.tally
+        assert tally.opened < tally.judged
+    backend = load_backend("jsonl", ROOT)
+    with job_for(replace(backend, open=lambda root: backend.open(root))) as job:
+        sweep = swept(job, "posix")
+        assert sweep.laboratory.tally.opened == sweep.laboratory.tally.judged
+        assert "takes no env" in job.coverage
+
+
+@pytest.mark.parametrize(
+    ("spec", "preset", "clause"),
+    [
+        (f"{TORN}:no_tail_repair", "ext4", "TORN-02"),
+        (f"{DUR}:replaces_without_fsync", "xfs", "DUR-11"),
+    ],
+)
+def test_planted_faults_are_found(spec: str, preset: str, clause: str) -> None:
+    """A store with one fault is found by the clause that it breaks, in a program that crashes and recovers."""
+    with job_for(spec) as job:
+        job.wanted = {clause}.__contains__
+        swept(job, preset, Tier(calls=3, second_lives=2))
+        assert set(job.findings) == {clause}
+        assert any(isinstance(each, Crash) for each in job.findings[clause].program.operations)
+
+
+def test_a_sweep_that_runs_out_of_time_says_so() -> None:
+    """Nothing is called exhaustive that was not."""
+    with job_for("jsonl") as job:
+        job.deadline = time.monotonic() - 1
+        sweep = swept(job, "ext4")
+        assert job.spent
+        assert sweep.coverage.workloads == 0
+        assert job.crash_bound == 0
+        assert "not exhaustive" in job.coverage
+
+
+def test_the_same_seed_sweeps_the_same() -> None:
+    """Two sweeps of one seed judge the same states and count the same witnesses."""
+    found = []
+    for _ in range(2):
+        with job_for("jsonl") as job:
+            sweep = CrashSweep(job, "posix", QUICK)
+            sweep.run()
+            found.append((sweep.coverage.legal, sweep.coverage.tested, sweep.laboratory.images, dict(job.witnesses)))
+    assert found[0] == found[1]
+
+
+def test_nothing_is_left_behind() -> None:
+    """When a sweep has ended no image and no life is left in the workspace."""
+    with job_for("jsonl") as job:
+        swept(job, "ext4")
+        left = [path for path in Path(job.workspace.directory).rglob("*") if path.is_file()]
+        assert left == []
