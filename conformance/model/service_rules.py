@@ -84,7 +84,8 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
         if elsewhere and kind in TAKEN:
             judge.witness("SVC-12")
         instance.failed_claim.setdefault(session_id, "OWN-04")
-        if existing is not None and existing.unsure:
+        # An id that is refused for what it is may be free all the same.
+        if existing is not None and existing.unsure and kind in TAKEN:
             note_verdict(judge, instance, session_id, "create", occupied=True, free=True)
             if kind in EXISTS and existing.recovery is not None:
                 confirm(existing)

@@ -261,6 +261,8 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         up(3), opened(3, on=3), read(3, TWO)),
     "an id that create found": (up(), create(1), kill(Flush(1)), up(2), create(2, on=2).raises(EXISTS),
         stat(snap(0, 0), on=2)),
+    "an eager id that is refused for what it is": (up(), kill(Create(1, 1, header("s/" * 200))), up(2),
+        create(2, "s/" * 200, on=2).raises("ValueError"), listed(on=2), stat(None, "s/" * 200, on=2)),
     "three crashes": (*COVERED, kill(), *LOOK, read(2, TWO), kill(), up(3), owned(3, on=3), append(3, events(2)),
         close(3), crash(), up(4), opened(4, on=4), read(4, THREE)),
 }  # fmt: skip
