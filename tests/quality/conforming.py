@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from conformance.contract import SessionHeader
+from conformance.model.operations import Append, Close, Crash, Create, OpenInstance, Program, Read
+
 VARIANTS = "tests/variants"
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A false alarm that is not mended yet: why it comes, and the shortest program that raises it."""
+
+    reason: str
+    program: Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +31,15 @@ class Conforming:
         spec: how it is addressed from the root of the repository.
         differs: what it does that the reference does not, in a few words for each thing.
         dear: the should clauses about costs that it does not meet.
-        alarm: why the kit still calls it wrong, or "".
+        door: the one that it is, opened in another way, or "".
+        alarm: where the kit still calls it wrong, or None.
     """
 
     spec: str
     differs: tuple[str, ...]
     dear: frozenset[str] = field(default_factory=frozenset)
-    alarm: str = ""
+    door: str = ""
+    alarm: Alarm | None = None
 
     @property
     def name(self) -> str:
@@ -48,6 +61,7 @@ def _table() -> Iterator[Conforming]:
         ("plain_files", "eager_files", READS_WHOLE_FILES, "materialises in create"),
         ("buffered_files", "buffered_files", READS_WHOLE_FILES, "buffers, and writes at barriers"),
         ("marked_files", "marked_files", READS_WHOLE_FILES, "syncs at flush, with a durable mark in each batch"),
+        ("good_store", "good_store", READS_WHOLE_FILES, "a checksum in each line, and a sync of each batch"),
         ("newer_types", "newer_types", READS_WHOLE_FILES, "stores unknown types"),
         ("wide_values", "wide_values", READS_WHOLE_FILES, "accepts and returns what is beyond common JSON"),
         ("frozen_results", "frozen_results", READS_WHOLE_FILES, "results that cannot be changed"),
@@ -64,12 +78,25 @@ def _table() -> Iterator[Conforming]:
         ("factories", "managed_files", READS_WHOLE_FILES, "the factory is an async context manager"),
         ("factories", "token_files", READS_WHOLE_FILES, "the factory takes env", "revisions of each instance's own"),
     ):
-        yield Conforming(f"{VARIANTS}/{module}.py:{name}", tuple(differs), dear, ALARMS.get(name, ""))
+        yield Conforming(f"{VARIANTS}/{module}.py:{name}", tuple(differs), dear, DOORS.get(name, ""), ALARMS.get(name))
 
+
+DOORS = {"managed_rows": "sqlite_rows", "managed_files": "buffered_files"}
+"""What is the same service as another backend of the table."""
+
+_CREATED = (OpenInstance(1), Create(1, 1, SessionHeader("s1", 0)))
+_BEYOND = [{"type": "user/message", "seq": 0, "time": 0, "data": 2**53}]
 
 ALARMS = {
-    "frozen_results": "a list or dict that refuses the caller's changes is taken for a read that raised",
+    "frozen_results": Alarm(
+        "a list or dict that refuses the caller's changes is taken for a read that raised",
+        Program((*_CREATED, Read(1, scribble=True))),
+    ),
+    "wide_values": Alarm(
+        "after a crash the reference is built anew with what the backend holds, which it need not take",
+        Program((*_CREATED, Append(1, _BEYOND), Close(1), Crash("kill"), OpenInstance(2))),
+    ),
 }
-"""Conforming backends about which the kit is not silent yet, and why; an entry that no longer holds fails."""
+"""Conforming backends about which the kit is not silent yet; an entry that no longer holds fails."""
 
 CONFORMING = tuple(_table())

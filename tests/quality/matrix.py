@@ -9,15 +9,16 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from conformance.checks import Scenario
 from conformance.checks.script import Script
-from conformance.clauses import Need, Violation
+from conformance.clauses import BUILT, CLAUSES, Need, Violation
 from conformance.contract import Backend
+from conformance.drivers.crash_plans import NO_PLACEMENTS, Placement
 from conformance.drivers.execution import Execution, ProgramResult, run_program
 from conformance.drivers.loading import load_file
 from conformance.drivers.registry import hold_backend, load_backend, partner_for
@@ -47,6 +48,12 @@ REDUCE_SECONDS = 5.0
 
 SHARE = 15.0
 """Wall seconds after which a machine gives up; far more than its examples take."""
+
+COSTS = tuple(sorted(each for each in BUILT if Need.IO_COUNT in CLAUSES[each].needs))
+"""The clauses about what calls cost."""
+
+ANSWERS = tuple(each for each in CLAUSES if Need.IO_COUNT not in CLAUSES[each].needs)
+"""All others. What a backend answers does not depend on what it costs, and many a right one is dear."""
 
 Found = FailureFound | KitErrorFound
 
@@ -108,7 +115,12 @@ def plan_for(
     examples: int = 60,
     seed: int = SEED,
 ) -> Plan:
-    """A plan of fixed size over a backend, given by its spec or in hand."""
+    """A plan of fixed size over a backend, given by its spec or in hand.
+
+    Args:
+        clauses: those that are judged; by default all but the ones about costs. Whether costs can be counted at all has
+            to be tried for each plan that asks for them.
+    """
     spec = backend if isinstance(backend, str) else hold_backend(backend)
     return make_plan(
         Settings(
@@ -116,7 +128,7 @@ def plan_for(
             # Scenarios without the reference: every step is judged all the same.
             profile="smoke",
             base=ROOT,
-            clauses=clauses,
+            clauses=clauses or ANSWERS,
             max_examples=examples,
             budget=600.0,
             seed=seed,
@@ -150,19 +162,13 @@ def is_scenario(item: Item) -> bool:
 
 
 def counts(item: Item) -> bool:
-    """Whether the item counts what calls cost. Answers do not depend on it, and many a right backend is dear."""
+    """Whether the item counts what calls cost."""
     return Need.IO_COUNT in item.check.needs
 
 
-def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True, costs: bool = True) -> Iterator[Found]:
-    """Every failure and kit error of the plan's items, in order; whoever stops reading stops the run.
-
-    Args:
-        costs: those of the items that count costs too.
-    """
+def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True) -> Iterator[Found]:
+    """Every failure and kit error of the plan's items, in order; whoever stops reading stops the run."""
     for item in plan.items:
-        if counts(item) and not costs:
-            continue
         if scenarios if is_scenario(item) else machines:
             yield from (event for event in run_item(plan, item, share=SHARE) if isinstance(event, Found))
 
@@ -170,20 +176,19 @@ def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True, costs
 def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iterator[str]:
     """What the scenarios of the plan blame a backend for besides the clauses allowed, once made short; no partner.
 
-    A failure that is blamed on an allowed clause as it stands is not made shorter: that takes most of the time. What
-    the backend costs is left out.
+    A failure that is blamed on an allowed clause as it stands is not made shorter: that takes most of the time.
     """
     with Workspace() as workspace, Watchdog() as watchdog:
 
-        def perform(program: Program) -> ProgramResult:
+        def perform(program: Program, placements: Mapping[int, Placement] = NO_PLACEMENTS, /) -> ProgramResult:
             root = workspace.fresh_root()
             try:
-                return run_program(backend, program, root, watchdog=watchdog)
+                return run_program(backend, program, root, watchdog=watchdog, placements=placements)
             finally:
                 workspace.drop(root)
 
         for item in plan.items:
-            if item.skip or counts(item) or not isinstance(item.check, Scenario):
+            if item.skip or not isinstance(item.check, Scenario):
                 continue
             root = workspace.fresh_root()
             execution = Execution(backend, root, watchdog=watchdog)

@@ -46,6 +46,14 @@ OPEN: dict[str, str] = {}
 """Mutants for which the model still blames another clause somewhere, and why; an entry that no longer holds fails."""
 
 NAMES = sorted(mutants())
+
+SHOWN_BY = {
+    **{mutants()[name].breaks: name for name in reversed(NAMES)},
+    "FRESH-04": "fresh.logs_are_cached_by_path",
+    "READ-01": "read.reading_at_the_end_is_an_error",
+    "SEQ-09": "seq.refused_append_leaves_a_transaction_open",
+}
+"""Clause -> a mutant whose first failure is blamed on that very clause, not on a neighbour; the first one, mostly."""
 TWINS: dict[str, Backend] = {mutant.healthy.name: mutant.healthy for mutant in mutants().values()}
 
 
@@ -53,6 +61,8 @@ TWINS: dict[str, Backend] = {mutant.healthy.name: mutant.healthy for mutant in m
 def test_mutant_dies_by_the_clause_it_breaks(name: str, tmp_path: Path) -> None:
     """The checks of its clause find the mutant, blame that clause, and show it by a short program that fails again."""
     found = kill(name, tmp_path)
+    if name in SHOWN_BY.values():
+        assert found.clause == mutants()[name].breaks
     assert found.length <= LONGEST_PROGRAM, told(found.failure)
     again = perform(spec_of(name), Program.from_json([dict(step) for step in found.failure.program]))
     assert again.violation is not None
@@ -70,7 +80,7 @@ def test_mutant_has_one_defect(name: str, tmp_path: Path) -> None:
     """Scenarios of its own area and of others blame the clause it breaks, or the two more that it says it may break."""
     mutant = mutants()[name]
     broken = (mutant.breaks, *mutant.also)
-    plan = part_of(plan_for(spec_of(name), tmp_path), NAMES.index(name), clauses=broken)
+    plan = part_of(plan_for(spec_of(name), tmp_path), NAMES.index(name), clauses=broken, parts=10)
     beyond = list(blamed_beyond(mutant, plan, frozenset(broken)))
     assert beyond == [], "\n".join(beyond)
 
@@ -88,7 +98,7 @@ def test_healthy_twin_costs_no_more(name: str, tmp_path: Path) -> None:
 def test_healthy_twin_passes(name: str, tmp_path: Path) -> None:
     """With the defect off the same construction is silent, so that it was the defect that was found."""
     plan = part_of(plan_for(TWINS[name], tmp_path, examples=TWIN_EXAMPLES), sorted(TWINS).index(name), parts=3)
-    alarms = [told(found) for found in findings(plan, costs=False)]
+    alarms = [told(found) for found in findings(plan)]
     assert alarms == [], "\n".join(alarms)
 
 
@@ -105,16 +115,6 @@ def test_every_built_must_clause_has_a_mutant() -> None:
     must = {each for each in BUILT if CLAUSES[each].level == "must"}
     print("built must clauses without a mutant:", ", ".join(sorted(must - broken)) or "none")
     assert must - broken == WITHOUT_MUTANT
-
-
-def test_every_clause_was_seen_to_be_blamed(tmp_path: Path) -> None:
-    """For each of these clauses some mutant's first failure is blamed on that very clause, not on a neighbour."""
-    never = []
-    for clause in sorted({mutant.breaks for mutant in mutants().values()}):
-        names = [name for name in NAMES if mutants()[name].breaks == clause]
-        if not any(kill(name, tmp_path).clause == clause for name in names):
-            never.append(clause)
-    assert never == []
 
 
 def test_mutants_break_clauses_that_are_built() -> None:
