@@ -207,11 +207,11 @@ class directory_that_is_there_is_taken_for_durable(GoodFiles):
     """Who makes a directory syncs its name; who finds it made does not, and the one who made it may be dead."""
 
     def make_directories(self, directory: Path) -> None:
-        """Make and sync what is missing."""
-        for each in reversed([directory, *directory.parents]):
-            if not each.is_dir():
-                each.mkdir()
-                self.sync(each.parent)
+        """Make and sync the session's directory where it is missing."""
+        super().make_directories(directory.parent)
+        if not directory.is_dir():
+            directory.mkdir()
+            self.sync(directory.parent)
 
 
 @planted(GOOD, breaks="DUR-02", crash=Crashes("ext4", "missing entry", "fsync(session directory)"))
@@ -230,11 +230,12 @@ class lock_file_is_synced_for_the_directory(GoodFiles):
 
 @planted(GOOD, breaks="DUR-04", crash=Crashes("ext4", "reordered files", "fsync(header file)"))
 class header_has_a_file_of_its_own(GoodFiles):
-    """The header stands in a file beside the log that nobody syncs; where it cannot be read, the defaults are shown."""
+    """The header stands in a file beside the log whose data nobody syncs; where it is not there, defaults are shown."""
 
     def write_temporary(self, path: Path, data: bytes) -> Path:
-        """Write the header's file too."""
+        """Write the header's file too, and sync its name."""
         path.with_suffix(".header").write_bytes(data.partition(b"\n")[0])
+        self.sync(path.parent)
         return super().write_temporary(path, data)
 
     def stored(self, session_id: str) -> Stored | None:

@@ -19,7 +19,7 @@ import os
 import random
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -133,6 +133,7 @@ class Oracle:
         skipped: syncs that are answered and not done, by the number of the life and the place of the sync in it, as
             ``syncs`` tells them.
         failing: the place of a sync of the first life that fails, and that the disk drops the data of.
+        known: what looks at storage came to, for oracles of one backend to share.
 
     Attributes:
         syncs: for every life of that number the syncs that were asked for, told by what asked and what was synced.
@@ -142,10 +143,10 @@ class Oracle:
     scratch: Path
     skipped: Callable[[int, int, str], bool] = lambda life, place, what: False
     failing: int | None = None
+    known: dict[Any, str] = field(default_factory=dict)
     syncs: dict[int, list[list[str]]] = field(default_factory=lambda: {1: [], 2: []})
     looks: int = 0
     _worlds: int = 0
-    _known: dict[Any, str] = field(default_factory=dict)
     _lives: dict[Any, Life | str] = field(default_factory=dict)
     _runner: asyncio.Runner = field(default_factory=asyncio.Runner)
 
@@ -191,10 +192,10 @@ class Oracle:
 
     def _judged(self, left: Left, where: str) -> Iterator[str]:
         key = key_of(left.tree), repr(left.promises)
-        if key not in self._known:
-            self._known[key] = self._look(left.tree, left.promises)
-        if self._known[key]:
-            yield f"{where}: {self._known[key]}"
+        if key not in self.known:
+            self.known[key] = self._look(left.tree, left.promises)
+        if self.known[key]:
+            yield f"{where}: {self.known[key]}"
 
     # -- living -------------------------------------------------------------------------------------------------------
 
@@ -212,14 +213,16 @@ class Oracle:
 
     def _live(self, steps: tuple[Step, ...]) -> Life:
         """Perform and record a program in an absent root."""
-        with self._world() as root, Recorder(root) as recorder, self._syncs(1, recorder) as dropped:
+        with self._world() as root, Recorder(root, untouched=True) as recorder, self._syncs(1, recorder) as dropped:
             run = _Run(self.backend, root, recorder, {}, {})
             self._runner.run(run.all(steps))
             return Life(recorder.trace(), 0, run.marks, dropped[0] if dropped else None)
 
     def _live_on(self, left: Left, *, appends: bool) -> Life | str:
         """Open what a crash left for writing, append or not, and flush; or what is wrong without another crash."""
-        with self._world(left.tree) as root, Recorder(root, carried=left.carried) as recorder, self._syncs(2, recorder):
+        with self._world(left.tree) as root, ExitStack() as stack:
+            recorder = stack.enter_context(Recorder(root, carried=left.carried, untouched=True))
+            stack.enter_context(self._syncs(2, recorder))
             run = _Run(self.backend, root, recorder, left.promises, {})
             start = len(recorder.ops)
             try:
@@ -274,15 +277,17 @@ class Wrong(Exception):
 
 
 def _asker() -> str:
-    """The step of the store that asked for a sync."""
-    names = [frame.name for frame in traceback.extract_stack() if Path(frame.filename).parent.name == "variants"]
-    return ">".join(names)
+    """The steps of the store that led to a sync, with their lines."""
+    frames = [each for each in traceback.extract_stack() if Path(each.filename).parent.name == "variants"]
+    return ">".join(f"{each.name}:{each.lineno}" for each in frames)
 
 
 def _kind(path: str) -> str:
-    """What a path is, whatever it is called."""
-    name = os.path.basename(path)
-    return "temporary file" if name.endswith(".tmp") else "log" if "." in name else DIRECTORIES[path.count("/")]
+    """What a path below the directory above the root is, whatever it is called."""
+    depth, suffix = path.count("/"), os.path.splitext(path)[1]
+    if depth < len(DIRECTORIES):
+        return DIRECTORIES[depth]
+    return next((kind for kind, each in SUFFIXES.items() if each == suffix), os.path.basename(path))
 
 
 @dataclass
@@ -423,12 +428,14 @@ def _check_log(session: str, log: list[Event], known: Promise) -> None:
 async def _look(backend: Backend, root: Path, promises: Promises) -> None:
     """Raise where the storage under a root, left by a crash, breaks a rule."""
     before = _artifacts(backend, root, promises)
-    logs = [await _read_all(backend, root, promises) for _ in range(2)]
-    if logs[0] != logs[1]:
-        raise Wrong("two instances see different logs")
+    logs = await _read_all(backend, root, promises)
+    service = backend.open(root)
+    again = {session: await (await service.open(session, "read")).read() for session in logs}
+    if logs != again:
+        raise Wrong(f"two instances see different logs: {json.dumps([logs, again]):.300}")
     if before != _artifacts(backend, root, promises):
         raise Wrong("looking changed an artifact")
-    await _write_behind(backend, root, promises, logs[0])
+    await _write_behind(backend, root, promises, logs)
 
 
 def _artifacts(backend: Backend, root: Path, promises: Promises) -> dict[str, bytes]:

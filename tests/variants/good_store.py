@@ -125,7 +125,7 @@ class GoodFiles(PlainFiles):
     def place(self, session_id: str) -> Path:
         """The log of a session."""
         name = path_of(self.root, session_id).name
-        return self.root / name.removesuffix(SUFFIX) / name
+        return self.root.joinpath(name.removesuffix(SUFFIX), name)
 
     def stored_ids(self) -> list[str]:
         """The sessions that have a log; a directory without one is none."""
