@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -59,7 +59,7 @@ class Profile:
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "smoke": Profile(1.0, 20, Tier(calls=2, second_lives=1)),
-        "default": Profile(40.0, 600, Tier(calls=4, second_lives=3)),
+        "default": Profile(32.0, 600, Tier(calls=4, second_lives=3)),
         "ci": Profile(270.0, 6_000, Tier(calls=5, second_lives=3, recovery_crashes=3), thorough=True),
         "nightly": Profile(1_700.0, 1_000_000, Tier(calls=6, second_lives=4, recovery_crashes=4), thorough=True),
         "soak": Profile(None, 1_000_000_000, Tier(calls=7, second_lives=5, recovery_crashes=5), thorough=True),
@@ -115,9 +115,17 @@ class Item:
     check: Scenario | MachineSpec
 
 
+@dataclass(slots=True)
+class Ledger:
+    """What the machines that ran in this process have used of their budget: how many they were, and wall seconds."""
+
+    machines: int = 0
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything an item needs to run."""
+    """Everything an item needs to run; ``ledger`` is kept by the runner."""
 
     settings: Settings
     backend: Backend
@@ -126,6 +134,7 @@ class Plan:
     clauses: tuple[Clause, ...]
     rulings: Mapping[str, Ruling]
     items: tuple[Item, ...]
+    ledger: Ledger = field(default_factory=Ledger, compare=False)
 
     def started(self) -> RunStarted:
         """The header of the run's report."""
@@ -148,13 +157,14 @@ class Plan:
         )
 
     def share(self) -> float | None:
-        """Wall seconds for each machine of this run."""
+        """Wall seconds for the next machine in this process: its part, and what those before it here have left."""
         profile = PROFILES[self.settings.profile]
         budget = self.settings.budget if self.settings.budget is not None else profile.budget
         machines = sum(isinstance(item.check, MachineSpec) and not item.skip for item in self.items)
         if budget is None or not machines:
             return budget
-        return budget * min(self.settings.workers, machines) / machines
+        part = budget * min(self.settings.workers, machines) / machines
+        return max(part / 4, part * (self.ledger.machines + 1) - self.ledger.seconds)
 
     def presets(self) -> tuple[str, ...]:
         """The kinds of crashes that the durability which is tried has to withstand, the weakest adversary first."""

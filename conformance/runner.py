@@ -218,6 +218,9 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             events += _found_by(run, share if share is not None else plan.share())
     finally:
         journal.close()
+    if isinstance(item.check, MachineSpec):
+        plan.ledger.machines += 1
+        plan.ledger.seconds += time.monotonic() - begun
     failed = any(isinstance(event, FailureFound) for event in events)
     broken = any(isinstance(event, KitErrorFound) for event in events)
     return [

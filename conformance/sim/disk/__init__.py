@@ -19,9 +19,9 @@ The presets rest on crash images that were really taken from ext4 and XFS (`test
 them is among the states of its preset, and of `posix`.
 
 From the bottom: `ops` (the operations), `image` (a tree by inode), `capture`, `session`, `patching`, `routes_*` and
-`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `effects` (what
-is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two factors of a
-state), `states` (all of them, counted, enumerated within a budget, or chosen), `fates` (the same told to people),
+`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `effects`
+(what is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two factors of
+a state), `states` (all of them, counted, enumerated within a budget, or chosen), `fates` (the same told to people),
 `materialise` (a state as plain files), `remains` (what a dead process had open).
 
 Not simulated: modes, owners, times and extended attributes, which are given back as they were; btrfs; a disk that lies

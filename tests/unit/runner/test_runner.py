@@ -163,3 +163,17 @@ def test_selecting_clauses_selects_items(tmp_path: Path) -> None:
     plan = make_plan(Settings(backend="memory", clauses=("SEQ-02",), state=tmp_path))
     assert plan.items
     assert all("SEQ-02" in item.clauses for item in plan.items)
+
+
+def test_what_one_machine_leaves_the_next_may_use() -> None:
+    """A share is the item's part of the budget and what earlier machines left; one that took more is paid back."""
+    plan = make_plan(Settings(backend="memory", budget=10.0, workers=1))
+    machines = sum(
+        item.id.startswith(("conformance::machine", "conformance::sweep")) and not item.skip for item in plan.items
+    )
+    part = 10.0 / machines
+    assert plan.share() == pytest.approx(part)
+    plan.ledger.machines, plan.ledger.seconds = 1, part / 2
+    assert plan.share() == pytest.approx(part * 1.5)
+    plan.ledger.seconds = part * 9
+    assert plan.share() == pytest.approx(part / 4)
