@@ -49,6 +49,9 @@ REDUCE_SECONDS = 5.0
 SHARE = 15.0
 """Wall seconds after which a machine gives up; far more than its examples take."""
 
+SOAK_SHARE = 600.0
+"""The same for `make soak`."""
+
 COSTS = tuple(sorted(each for each in BUILT if Need.IO_COUNT in CLAUSES[each].needs))
 """The clauses about what calls cost."""
 
@@ -114,19 +117,21 @@ def plan_for(
     clauses: tuple[str, ...] = (),
     examples: int = 60,
     seed: int = SEED,
+    profile: str = "smoke",
 ) -> Plan:
     """A plan of fixed size over a backend, given by its spec or in hand.
 
     Args:
         clauses: those that are judged; by default all but the ones about costs. Whether costs can be counted at all has
             to be tried for each plan that asks for them.
+        profile: how far sweeps go. Under ``smoke`` the reference does not stand beside the scenarios, of which every
+            step is judged all the same.
     """
     spec = backend if isinstance(backend, str) else hold_backend(backend)
     return make_plan(
         Settings(
             backend=spec,
-            # Scenarios without the reference: every step is judged all the same.
-            profile="smoke",
+            profile=profile,
             base=ROOT,
             clauses=clauses or ANSWERS,
             max_examples=examples,
@@ -166,11 +171,21 @@ def counts(item: Item) -> bool:
     return Need.IO_COUNT in item.check.needs
 
 
-def findings(plan: Plan, *, scenarios: bool = True, machines: bool = True) -> Iterator[Found]:
-    """Every failure and kit error of the plan's items, in order; whoever stops reading stops the run."""
+def kind_of(item: Item) -> str:
+    """``scenario``, or the second part of its id: ``machine``, ``sweep``."""
+    return "scenario" if is_scenario(item) else item.id.split("::")[1]
+
+
+def findings(plan: Plan, *kinds: str) -> Iterator[Found]:
+    """Every failure and kit error of the plan's items, in order; whoever stops reading stops the run.
+
+    Args:
+        kinds: those of the items that run; all where none is given.
+    """
+    share = SOAK_SHARE if IS_SOAK else SHARE
     for item in plan.items:
-        if scenarios if is_scenario(item) else machines:
-            yield from (event for event in run_item(plan, item, share=SHARE) if isinstance(event, Found))
+        if not kinds or kind_of(item) in kinds:
+            yield from (event for event in run_item(plan, item, share=share) if isinstance(event, Found))
 
 
 def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import MACHINES, Job
 from conformance.machines.job import BudgetSpent
+from conformance.sim.disk.presets import presets_of
 from tests.quality.conftest import DISCOVERY, Discovered
 from tests.quality.matrix import IS_SOAK, mutants
 
@@ -65,9 +66,12 @@ def discover(name: str, seed: int) -> Discovery:
     backend = mutants()[name]
     # Without a partner, so that the seconds are those of the search.
     begun = time.perf_counter()
+    clause = CLAUSES[backend.breaks]
+    machine = next(each for each in MACHINES if (each.name == "crash") == (Need.CRASH in clause.needs))
     with Workspace() as workspace, Watchdog() as watchdog:
-        job = FirstFinding(backend, None, workspace, None, watchdog, name, seed, WITHIN)
-        MACHINES[0].hunt(job)
+        presets = presets_of(backend.capabilities.durability)
+        job = FirstFinding(backend, None, workspace, None, watchdog, name, seed, WITHIN, presets=presets)
+        machine.hunt(job)
     return Discovery(job.programs, time.perf_counter() - begun, tuple(job.findings))
 
 
