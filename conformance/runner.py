@@ -18,7 +18,7 @@ from conformance.checks import Scenario
 from conformance.checks.script import Script
 from conformance.clauses import CLAUSES, Need, Violation
 from conformance.drivers.crash_plans import NO_PLACEMENTS, Placement
-from conformance.drivers.errors import KitError, SetupError
+from conformance.drivers.errors import KitError, NotMeasured, SetupError
 from conformance.drivers.execution import ProgramResult, run_program
 from conformance.drivers.journal import Journal
 from conformance.drivers.watchdog import Watchdog
@@ -221,17 +221,20 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
     if isinstance(item.check, MachineSpec):
         plan.ledger.machines += 1
         plan.ledger.seconds += time.monotonic() - begun
+    doubt = run.job.doubt
     failed = any(isinstance(event, FailureFound) for event in events)
     broken = any(isinstance(event, KitErrorFound) for event in events)
     return [
         *events,
         ItemFinished(
             item=item.id,
-            outcome="error" if broken else "failed" if failed else "passed",
+            outcome="error" if broken else "failed" if failed else "passed" if doubt is None else "not measured",
+            reason="" if doubt is None else str(doubt),
             seconds=time.monotonic() - begun,
             programs=run.job.programs,
             operations=run.job.operations,
             witnesses=dict(run.job.witnesses),
+            unmeasured=() if doubt is None else tuple(each for each in item.clauses if _is_recorded(each)),
             coverage=run.job.coverage,
             crash_states=run.job.crash_states,
             crash_bound=run.job.crash_bound,
@@ -245,13 +248,20 @@ def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
     patching = Patching() if seen else contextlib.nullcontext()
     try:
         with patching:
-            if isinstance(run.item.check, Scenario):
-                run.scenario(run.item.check)
-            else:
-                run.machine(run.item.check, share)
+            try:
+                if isinstance(run.item.check, Scenario):
+                    run.scenario(run.item.check)
+                else:
+                    run.machine(run.item.check, share)
+            except NotMeasured as doubt:
+                run.job.doubt = doubt
             found = run.failures()
     except SetupError:
         raise
+    except NotMeasured as doubt:
+        # What had been found cannot be shown again.
+        run.job.doubt = doubt
+        found = []
     except Exception as error:  # noqa: BLE001
         # The loop of the kit itself: whatever else goes wrong is told as the kit's own error, with its traceback.
         text = "".join(traceback.format_exception(error))
@@ -261,6 +271,11 @@ def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
         text = "".join(traceback.format_exception(broken))
         found.append(KitErrorFound(item=run.item.id, message=f"{broken}\n{_listing(program)}", traceback=text))
     return found
+
+
+def _is_recorded(clause: str) -> bool:
+    """Whether a verdict on the clause rests on a recording of the disk."""
+    return Need.CRASH in CLAUSES[clause].needs
 
 
 def _listing(program: Program) -> str:

@@ -6,7 +6,7 @@ import click
 
 from conformance.report.events import ItemFinished, ReportEvent
 
-_COLOURS = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "bright_black"}
+_COLOURS = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "bright_black", "not measured": "yellow"}
 _WIDTH = 110
 _UNFINISHED = "unfinished"
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
-ItemOutcome = Literal["passed", "failed", "skipped", "error"]
+ItemOutcome = Literal["passed", "failed", "skipped", "not measured", "error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +123,11 @@ class ItemFinished(ReportEvent):
     """One check ends.
 
     Attributes:
-        outcome: "passed", "failed", "skipped" (the table decided; ``reason`` says why) or "error" (a kit error).
+        outcome: "passed", "failed", "skipped" (the table decided; ``reason`` says why), "not measured" (it turned out
+            that something may be done which the kit cannot see; ``reason`` says what) or "error" (a kit error).
         programs, operations: how many were performed.
         witnesses: clause id -> how often an answer was judged where another would have been a violation.
+        unmeasured: clauses of which, for that reason, neither a pass nor a failure would be true.
         coverage: one line that says what was covered, for sweeps; else "".
         crash_states: how many crash states were opened. crash_bound: all states of all workloads of so many calls were
             covered; 0 where not all were, or there was no sweep.
@@ -139,6 +141,7 @@ class ItemFinished(ReportEvent):
     programs: int = 0
     operations: int = 0
     witnesses: Mapping[str, int] = field(default_factory=dict)
+    unmeasured: tuple[str, ...] = ()
     coverage: str = ""
     crash_states: int = 0
     crash_bound: int = 0

@@ -239,10 +239,11 @@ def summarise(events: Iterable[ReportEvent], *, known: Mapping[str, str] | None 
     witnesses: Counter[str] = Counter()
     for item in items:
         witnesses.update(item.witnesses)
+    doubts = {clause: item.reason for item in items for clause in item.unmeasured}
     listed = dict(known or {})
     return Summary(
         header=header,
-        verdicts=_verdicts(header, failures, witnesses, listed) if header is not None else {},
+        verdicts=_verdicts(header, failures, witnesses, listed, doubts) if header is not None else {},
         failures=tuple(failures),
         kit_errors=(*kit_errors, *_unexplained(items, failures, kit_errors)),
         warnings=tuple(warnings),
@@ -254,7 +255,11 @@ def summarise(events: Iterable[ReportEvent], *, known: Mapping[str, str] | None 
 
 
 def _verdicts(
-    header: RunStarted, failures: Iterable[FailureFound], witnesses: Mapping[str, int], known: Mapping[str, str]
+    header: RunStarted,
+    failures: Iterable[FailureFound],
+    witnesses: Mapping[str, int],
+    known: Mapping[str, str],
+    doubts: Mapping[str, str],
 ) -> dict[str, ClauseVerdict]:
     broken: dict[str, list[FailureFound]] = {}
     for failure in failures:
@@ -271,6 +276,9 @@ def _verdicts(
                 found[clause] = ClauseVerdict(clause, Verdict.FAIL, "", times)
         elif standing in _STANDINGS:
             found[clause] = ClauseVerdict(clause, Verdict(standing), reason, times)
+        elif clause in doubts:
+            # What was witnessed before the doubt came up was seen by the same eyes.
+            found[clause] = ClauseVerdict(clause, Verdict.NOT_MEASURED, doubts[clause], times)
         else:
             verdict = Verdict.PASS if times > 0 else Verdict.NOT_EXERCISED
             found[clause] = ClauseVerdict(clause, verdict, "", times)

@@ -62,6 +62,15 @@ def test_a_violation_fails_its_clause_whatever_was_ruled(started: Started, stand
     assert _run(*events).verdicts["SEQ-01"].verdict is Verdict.FAIL
 
 
+def test_a_doubt_is_no_pass(started: Started) -> None:
+    """A clause of which an item says in mid-run that nobody can know is not measured, though others witnessed it."""
+    doubtful = ItemFinished(item="b", outcome="not measured", reason="mapped", unmeasured=("DUR-01", "DUR-02"))
+    events = started("SEQ-01", "DUR-01", "DUR-02"), _finished(SEQ_01=1, DUR_01=5), doubtful, _failure("DUR-02")
+    verdicts = _run(*events).verdicts
+    assert [each.verdict for each in verdicts.values()] == [Verdict.PASS, Verdict.NOT_MEASURED, Verdict.FAIL]
+    assert verdicts["DUR-01"].reason == "mapped"
+
+
 def test_a_violation_outside_the_selection_counts(started: Started) -> None:
     """A violated clause that was not selected is told in the headline and fails the run."""
     summary = _run(started("SEQ-01"), _failure("SEQ-02"), _finished("failed", SEQ_01=1))
