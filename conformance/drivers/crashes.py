@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from conformance.drivers.crash_plans import AsWritten, CrashPlan, Placement, placement_of
 from conformance.drivers.errors import NotMeasured
@@ -26,6 +27,8 @@ from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.remains import Remains
 from conformance.sim.disk.states import Disk
 from conformance.sim.disk.trace import Trace
+
+_T = TypeVar("_T")
 
 WAY_OUT = "the way out is a recorder outside the process (strace), which sees every library and process"
 
@@ -88,20 +91,22 @@ class Recording:
         self.recorder = Recorder(root, carried=carried, untouched=True)
         self.recorder.__enter__()
 
-    @contextlib.contextmanager
-    def call(self, number: int, *, acknowledged: bool) -> Iterator[None]:
-        """What is done inside belongs to that call.
+    async def around(self, performed: Coroutine[Any, Any, _T], number: int, *, acknowledged: bool) -> _T:
+        """Perform a call; what is done meanwhile belongs to it.
+
+        It is acknowledged as soon as it has resolved: what the backend left to the loop is done after that.
 
         Args:
             acknowledged: whether its caller learns that it resolved.
         """
         self.recorder.mark_begin(number)
         try:
-            yield
+            value = await performed
         except BaseException:
             self.recorder.mark_end(number, resolved=False)
             raise
         self.recorder.mark_end(number, resolved=acknowledged)
+        return value
 
     def doubts(self) -> str:
         """Why the recording cannot be trusted, as a phrase; "" where it can."""
@@ -141,6 +146,9 @@ class Recording:
             trace = whole.until(place)
             if place < len(whole.ops):
                 trace = trace.with_part_of(whole.ops[place], cut, whole.calls[place])
+        elif crash.during is None and crash.after is not None:
+            trace = whole.until(whole.place_after_calls(crash.after))
+            after = crash.after
         disk = Disk(trace.base, crash.preset)
         for op in trace.ops:
             disk.feed(op)

@@ -177,7 +177,7 @@ class InProcessDriver:
         if self._counters is not None:
             seen = self._counters.call(operation)
         elif self._recording is not None and call is not None:
-            seen = self._recording.call(call, acknowledged=acknowledged)
+            performed = self._recording.around(performed, call, acknowledged=acknowledged)
         with self._watched(operation.kind), seen:
             return self._host.run(performed)
 

@@ -114,6 +114,9 @@ class _Looker:
         self.at = "close_instance"
         await instance.persistence.close()
         await instance.leave()
+        # Between two calls of a program the loop has its turns, and what a backend left to it is done.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
     async def _ask(self, what: str, call: Coroutine[Any, Any, Any]) -> Any:
         """What a call returned; an ``ErrorView`` where it raised."""

@@ -28,28 +28,37 @@ Cause = Literal[
     "stranded buffer",
 ]
 
-FUSING = ("TORN-02", "TORN-03", "DUR-07")
-"""Clauses about what the first append after recovery meets."""
+FUSING = "TORN-02"
+"""The clause about what the first append after recovery meets."""
 
 
-def cause_of(trace: Trace, preset: str, state: State, violation: Violation, *, covered: bool) -> Cause:
+def cause_of(
+    trace: Trace,
+    following: ops.DiskOp | None,
+    preset: str,
+    state: State,
+    violation: Violation,
+    *,
+    covered: bool,
+) -> Cause:
     """The class of a failing state.
 
     Args:
+        trace: up to the crash. following: what would have been done next, or None.
         covered: the crash took something that a barrier had covered.
     """
-    if violation.clause in FUSING and not covered:
+    if violation.clause == FUSING and not covered:
         return "fused record"
     lost = [trace.ops[effect[0]] for effect in state.lost if 0 <= effect[0] < len(trace.ops)]
     if not lost and state.tear is None:
-        return _of_nothing_lost(trace, preset)
+        return _of_nothing_lost(trace, following, preset, state)
     entries = [op for op in lost if isinstance(op, ops.Create | ops.Mkdir | ops.Link | ops.Symlink | ops.Rename)]
     contents = [op for op in lost if isinstance(op, ops.Write | ops.Truncate | ops.Fallocate)]
     if any(isinstance(op, ops.Rename) for op in entries):
         return "lost rename"
     if entries:
         return "missing entry"
-    if _emptied(trace, state, contents):
+    if _emptied(state, contents):
         return "zero-length replacement"
     if _has_nul(trace, state):
         return "NUL tail"
@@ -58,20 +67,24 @@ def cause_of(trace: Trace, preset: str, state: State, violation: Violation, *, c
     return "torn record"
 
 
-def _of_nothing_lost(trace: Trace, preset: str) -> Cause:
-    """Everything that was written is there: it was torn in flight, or it never left the process."""
-    latest = next((op for op in reversed(trace.ops) if not isinstance(op, ops.Marker)), None)
-    if PRESETS[preset].is_power_loss or not isinstance(trace.ops[-1], ops.Marker):
-        return "torn record" if isinstance(latest, ops.Write | ops.Truncate) else "missing entry"
-    return "stranded buffer"
+def _of_nothing_lost(trace: Trace, following: ops.DiskOp | None, preset: str, state: State) -> Cause:
+    """Everything that was written is there: the call was cut short, or the bytes never left the process."""
+    latest = next((op for op in reversed(trace.ops) if isinstance(op, ops.Change)), None)
+    if isinstance(trace.ops[-1], ops.Marker) and not PRESETS[preset].is_power_loss:
+        return "stranded buffer"
+    filled = following.replaced if isinstance(following, ops.Rename) else getattr(following, "ino", None)
+    paths = [path for path, ino in state.tree.inodes.items() if ino == filled]
+    if any(not state.tree.files.get(path, b"x") for path in paths):
+        return "zero-length replacement"
+    if isinstance(following, ops.Write) and isinstance(latest, ops.Write | ops.Rename) and latest.ino != following.ino:
+        return "reordered files"
+    return "torn record" if isinstance(latest, ops.Write | ops.Truncate) else "missing entry"
 
 
-def _emptied(trace: Trace, state: State, contents: Iterable[ops.DiskOp]) -> bool:
-    """Whether a file that took the place of another one lost its content to the last byte."""
-    replacing = {op.ino for op in trace.ops if isinstance(op, ops.Rename) and op.replaced is not None}
+def _emptied(state: State, contents: Iterable[ops.DiskOp]) -> bool:
+    """Whether a file that has its name lost its content to the last byte."""
     emptied = {ino for path, ino in state.tree.inodes.items() if not state.tree.files.get(path, b"x").strip(b"\0")}
-    lost = {getattr(op, "ino", None) for op in contents}
-    return bool(replacing & emptied & lost)
+    return any(getattr(op, "ino", None) in emptied for op in contents)
 
 
 def _has_nul(trace: Trace, state: State) -> bool:

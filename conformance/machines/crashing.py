@@ -58,7 +58,18 @@ WORK = st.lists(
 """What is done to one session or another before a crash."""
 
 UNDER_WAY = st.sampled_from(
-    ("nothing", "append", "append at a boundary", "nothing", "flush", "close", "service flush", "create", "restart")
+    (
+        "nothing",
+        "append",
+        "append at a boundary",
+        "nothing",
+        "flush",
+        "close",
+        "service flush",
+        "create",
+        "open instance",
+        "restart",
+    )
 )
 """What a crash comes inside of."""
 
@@ -147,6 +158,8 @@ class CrashingMachine(CallingMachine):
         """A call for a crash to come into, or None."""
         if what == "nothing":
             return None
+        if what == "open instance":
+            return self._next_instance()
         if what == "create":
             live = self._live()
             return Create(live[0], self._next_handle(), newcomer(self._ids[session])) if live else self._next_instance()

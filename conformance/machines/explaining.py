@@ -24,6 +24,7 @@ from conformance.model.operations import Crash, Operation
 from conformance.report.crash_text import CrashStory
 from conformance.sim.disk.fates import TAKEN, fates_of, told
 from conformance.sim.disk.image import Tree
+from conformance.sim.disk.ops import Marker
 from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.states import BUDGET, Disk, State
 
@@ -135,7 +136,9 @@ class Explainer:
         lost = [index for index, fate in enumerate(fates) if fate in TAKEN]
         lost_calls = {trace.calls[index] for index in lost}
         covered = any(each.stake.before & lost_calls for each in found.point.promises)
-        cause = cause_of(trace, found.preset, state, violation, covered=covered)
+        later = recorded.frozen.trace.ops[found.point.index + 1 :]
+        following = next((op for op in later if not isinstance(op, Marker)), None)
+        cause = cause_of(trace, following, found.preset, state, violation, covered=covered)
         barriers: tuple[str, ...] = ()
         if covered:
             tried = missing_barriers(recorded, found.preset, lost, self._fits, seconds=self._left())

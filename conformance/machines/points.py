@@ -99,11 +99,19 @@ def points(
         if isinstance(op, ops.CallBegin):
             done = 0
         elif isinstance(op, ops.Ack):
-            yield Point(recorded.operations[: call + 1], None, None, recorded.after[call], index), disk
+            # What the backend goes on doing by itself does not count as done.
+            at_once = 0 if _goes_on(trace, index) else None
+            yield Point(recorded.operations[: call + 1], None, at_once, recorded.after[call], index), disk
         else:
             done += 1
             during = recorded.operations[call]
             yield Point(recorded.operations[:call], during, done, recorded.during[call], index), disk
+
+
+def _goes_on(trace: Trace, index: int) -> bool:
+    """Whether something was done to the disk between the acknowledgement at that index and the next call."""
+    following = trace.ops[index + 1] if index + 1 < len(trace.ops) else None
+    return following is not None and not isinstance(following, ops.Marker)
 
 
 def _cut_points(

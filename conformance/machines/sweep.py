@@ -19,6 +19,7 @@ from conformance.clauses import Need, Violation
 from conformance.clauses.levels import GATING
 from conformance.drivers.errors import KitError
 from conformance.drivers.execution import Execution
+from conformance.machines.edges import edge_workloads
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.machines.laboratory import Laboratory
 from conformance.machines.points import Point, Recorded, points, record
@@ -114,7 +115,8 @@ class CrashSweep:
     def run(self) -> None:
         """Sweep until everything is covered, something was found, or the time is used up."""
         # What a backend makes of its root it makes in its first calls.
-        every = list(workloads(self.tier.calls, on_a_root=min(2, self.tier.calls)))
+        every = [*workloads(self.tier.calls, on_a_root=min(2, self.tier.calls)), *edge_workloads(self.job)]
+        every = sorted((each for each in every if each.calls <= self.tier.calls), key=lambda each: each.calls)
         self.coverage.of_workloads = len(every)
         shortest: int | None = None
         try:

@@ -9,8 +9,10 @@ Does not: perform anything, or know what a crash is.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from conformance.contract import SessionHeader
@@ -26,17 +28,16 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
-    filler,
 )
 
 MOST_SESSIONS = 2
 """Sessions in one workload."""
 
-SHORT, PAGE_WIDE = 24, 4100
-"""Characters of text in the events of a small batch, and of the first event of a large one: it covers a page edge."""
+SHORT, PAGE_WIDE = 12, 2400
+"""Characters of text in the events of a small batch, and of the second event of a large one: it covers a page edge."""
 
-BESIDE = "\u00e9\U0001f600"
-"""Multi-byte text in every event, so that a tear can fall inside a character."""
+_FIRST_CHARACTER, _CHARACTERS = 0x4E00, 0x5000
+"""Text is drawn from a range of characters of three bytes, so that a tear can fall inside one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +60,25 @@ def session_name(number: int) -> str:
     return f"session-{number}"
 
 
+@lru_cache(maxsize=1024)
+def text_for(session: str, seq: int, width: int) -> str:
+    """So many characters of three bytes each, of which no compressor makes much less than two."""
+    noise = hashlib.shake_128(f"{session} {seq}".encode()).digest(2 * width)
+    drawn = (noise[at] << 8 | noise[at + 1] for at in range(0, 2 * width, 2))
+    return "".join(chr(_FIRST_CHARACTER + each % _CHARACTERS) for each in drawn)
+
+
 def sweep_event(session: str, seq: int, width: int = SHORT) -> dict[str, Any]:
-    """The event at that seq; sessions differ in it, and no compressor makes much of it."""
-    event = filler(seq, width)
-    event["data"] = {"text": f"{session} {seq} {BESIDE}{event['data']['text']}"}
-    return event
+    """The event at that seq; sessions differ in it."""
+    data = {"text": f"{session} {seq} {text_for(session, seq, width)}"}
+    return {"type": "user/message", "seq": seq, "time": FILLED_AT + seq, "data": data}
 
 
 def batch_for(session: str, first: int, *, large: bool) -> list[dict[str, Any]]:
-    """One event, or a large batch of two of which the first covers a page edge."""
+    """One event, or a large batch of two of which the second covers a page edge."""
     if not large:
         return [sweep_event(session, first)]
-    return [sweep_event(session, first, PAGE_WIDE), sweep_event(session, first + 1)]
+    return [sweep_event(session, first), sweep_event(session, first + 1, PAGE_WIDE)]
 
 
 def workloads(most_calls: int, *, on_a_root: int = 0) -> Iterator[Workload]:

@@ -111,7 +111,9 @@ def short(handle: Handle | None, instance: Instance, session: Session, seq: int)
     if recovery.grown_at is not None:
         return _spoiled(recovery, instance, seq)
     if seq < recovery.shown:
-        return _unstable(recovery, instance)
+        # Whoever took ownership was to keep what a reader had been shown.
+        taken_away = recovery.owned and stake.located and is_hit(stake, damage)
+        return "TORN-03" if taken_away else _unstable(recovery, instance)
     return loss(stake, damage, seq)
 
 

@@ -262,7 +262,8 @@ class Crash(Operation):
     Attributes:
         preset: what the disk may do, a name of ``conformance.sim.disk`` ("kill": the process dies, the disk does not).
         during: the call that was under way: it is begun and never ends. None: the crash came between two calls.
-        after: how many disk operations of that call were done, those of no call not counted; None: all of them.
+        after: how many disk operations of that call were done, those of no call not counted; None: all of them. Without
+            a call under way: how many were done since the latest one returned, by the backend itself.
         cut: bytes of the next write that reached the disk.
         lost: the first effect that did not survive, of each chain of effects that lost one.
         tear: (index of the disk operation, page, sector) of the page that survived up to that sector, or None.

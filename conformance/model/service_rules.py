@@ -133,6 +133,9 @@ def _create_blame(judge: Judge, instance: Instance, session_id: str, kind: str) 
     world = judge.world
     if world.pending_elsewhere(instance.number, session_id):
         return "SVC-12"
+    if session_id in world.left and kind in TAKEN:
+        # Freed by a crash; that it was looked for in vain meanwhile explains nothing.
+        return world.never[session_id]
     if session_id in instance.failed_claim:
         return "OWN-04"
     if session_id in world.never:

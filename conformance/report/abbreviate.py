@@ -243,7 +243,9 @@ def crash_text(crash: Crash, names: Mapping[int, str]) -> str:
     parts = [f"--- crash: {what}"]
     if crash.during is not None:
         parts[0] += f" during {call_text(crash.during, names)}"
-    if crash.after is not None:
+    if crash.after is not None and crash.during is None:
+        parts.append(f"{_counted(crash.after, 'disk operation')} after the latest call returned")
+    elif crash.after is not None:
         parts.append(f"after {_counted(crash.after, 'disk operation')} of that call")
     if crash.cut:
         parts.append(f"{_counted(crash.cut, 'byte')} of the next write reached the disk")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from conformance.sim.disk.image import FileSystem
-from conformance.sim.disk.ops import CallBegin, DiskOp, Marker, Write
+from conformance.sim.disk.ops import Ack, CallBegin, DiskOp, Marker, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,12 @@ class Trace:
         if after is None or after > len(own):
             return len(self.ops)
         return own[after - 1] if after else begin + 1
+
+    def place_after_calls(self, after: int) -> int:
+        """The index at which so many operations were done since the latest call was acknowledged."""
+        latest = next((index for index in reversed(range(len(self.ops))) if isinstance(self.ops[index], Ack)), -1)
+        later = [index + 1 for index in range(latest + 1, len(self.ops)) if not isinstance(self.ops[index], Marker)]
+        return latest + 1 if after == 0 else later[min(after, len(later)) - 1] if later else len(self.ops)
 
     def with_part_of(self, op: DiskOp | None, size: int, call: int | None) -> Trace:
         """This trace, and the first `size` bytes of a write that was in flight; unchanged where it is no write."""
