@@ -80,6 +80,25 @@ def what_was_flushed_survives_a_kill(s: Script) -> None:
     recover(s, "s1")
 
 
+@scenario("DUR-01", needs=CRASHING)
+def nothing_is_left_to_the_loop(s: Script) -> None:
+    """The process dies in the very moment in which a flush, a close or a service flush has returned."""
+    for ends in ("flush", "close", "service"):
+        a = s.instance()
+        w = s.create(a, ends)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.append(w, batch(1, 1))
+        if ends == "flush":
+            s.flush(w)
+        elif ends == "close":
+            s.close(w)
+        else:
+            s.flush_all(a)
+        s.crash("kill", at_once=True)
+        recover(s, ends)
+
+
 @scenario("DUR-01", "DUR-02", needs=CRASHING, preset="ext4")
 def what_was_flushed_survives_a_power_loss(s: Script) -> None:
     """The power fails, and everything is lost that no barrier covered: the flushed events are there."""

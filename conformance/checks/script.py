@@ -17,6 +17,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Crash,
     Create,
     Discard,
     Fill,
@@ -176,12 +177,16 @@ class Script:
         during: Operation | None = None,
         takes: Literal["nothing", "everything"] = "nothing",
         seed: int | None = None,
+        at_once: bool = False,
     ) -> Outcome:
         """Every instance dies, after the latest call or inside ``during``.
 
         Args:
             takes: of what was not durable. seed: draws where inside the call it dies and what is lost, instead.
+            at_once: nothing that was done since the latest call returned has been done; nothing else is lost.
         """
+        if at_once:
+            return self._execution.do(Crash(preset, after=0))
         choices: Choices = _Takes(everything=takes == "everything") if seed is None else SeededChoices(seed)
         return self._execution.crash(preset, choices, during)
 
