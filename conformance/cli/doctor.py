@@ -24,7 +24,9 @@ from hypothesis import find, settings
 from conformance import __version__
 from conformance.clauses import Standing, in_process_route, rulings
 from conformance.contract import SEAMS, Backend, Capabilities, Durability, SessionHeader
+from conformance.drivers.calibration import recording_gap
 from conformance.drivers.execution import run_program
+from conformance.drivers.factory import takes_env
 from conformance.drivers.registry import known_backends, load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace, scratch_parent
@@ -61,6 +63,7 @@ def command(ctx: click.Context, backend: str | None, durability: Durability | No
     found = load_backend(backend)
     for line in _backend(backend, found, durability):
         click.echo(line)
+    click.echo(_row("crashes", _crashes(found)))
     violation = _round_trip(found)
     click.echo(_row("round trip", violation or "open, create, append, flush, close, open again, read: ok"))
     if violation:
@@ -129,6 +132,17 @@ def _backend(spec: str, backend: Backend, durability: Durability | None) -> Iter
     for (standing, reason), count in sorted(reasons.items(), key=lambda item: (item[0][0].value, -item[1], item[0][1])):
         if standing is not Standing.NOT_BUILT:
             yield _row("", f"{count} {standing.value}: {reason}")
+
+
+def _crashes(backend: Backend) -> str:
+    """Whether crashes of the backend can be made here, and equal states be opened once."""
+    if backend.capabilities.storage != "files":
+        return f'none: storage="{backend.capabilities.storage}" keeps no files that a crash could leave'
+    gap = recording_gap(backend)
+    if gap:
+        return f"not measured: {gap}"
+    once = "equal states are opened once" if takes_env(backend) else "each state is opened: the factory takes no env"
+    return f"what it does to its files can be recorded; {once}"
 
 
 def _round_trip(backend: Backend) -> str:

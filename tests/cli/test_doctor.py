@@ -92,3 +92,9 @@ def test_an_unknown_backend_is_met_with_its_neighbour(command: Command) -> None:
     found = command("doctor", "memry")
     assert found.exit_code == 2
     assert "Did you mean 'memory'?" in found.output
+
+
+def test_it_says_whether_crashes_can_be_made(command: Command) -> None:
+    """Of the reference they can; of a backend in memory there are none."""
+    assert "can be recorded; equal states are opened once" in command("doctor", "jsonl").output
+    assert 'storage="memory" keeps no files' in command("doctor", "memory").output
