@@ -363,12 +363,12 @@ class catalogue_is_rewritten_in_place(GoodFiles):
     """Which sessions there are stands in one catalogue, which is emptied and written anew when one is added."""
 
     def publish(self, temporary: Path, path: Path) -> None:
-        """Add the session to the catalogue."""
-        super().publish(temporary, path)
+        """Add the session to the catalogue first; a name without a log is no session."""
         catalogue = self.root / "catalogue"
-        catalogue.write_text(json.dumps(self.stored_ids()))
+        catalogue.write_text(json.dumps([*self.stored_ids(), id_of(path)]))
         self.sync(catalogue)
         self.sync(self.root)
+        super().publish(temporary, path)
 
     def stored(self, session_id: str) -> Stored | None:
         """What the catalogue does not name is not there."""

@@ -35,6 +35,7 @@ EVERYWHERE = ("small", "two", "edge", "newline", "across", "empty")
 """Programs for every store; "pages" has too many states for most of them."""
 
 SHOWN_BY = {
+    "dur.catalogue_is_rewritten_in_place": "two",
     "dur.reading_repairs": "across",
     "dur.repair_moves_the_log_away": "across",
     "dur.repair_replaces_without_fsync": "edge",
@@ -117,7 +118,7 @@ def program_for(spec: str, name: str) -> str:
         return f"create:a append:a:{first} flush:a append:a:{SHORT},{SHORT}"
     return {
         "small": "create:a append:a:9 append:a:9 flush:a append:a:9 close:a",
-        "two": "create:a append:a:9 append:a:9 create:b append:b:9 flush close",
+        "two": "create:a append:a:9 flush:a append:a:9 create:b append:b:9 flush close",
         "empty": "create:a flush:a close:a",
         "pages": "create:a append:a:9,9 flush:a append:a:26000,9",
         "failing": "create:a append:a:9 append:a:9 flush?:a flush?:a close?:a open?:a flush:a",
