@@ -183,6 +183,17 @@ def _unframed(frame: bytes) -> tuple[bytes, bool]:
     return text, decoder.eof and decoder.unused_data == zlib.adler32(text).to_bytes(4, "big")
 
 
+def _lines_of_frames(data: bytes) -> tuple[list[bytes], int]:
+    texts: list[bytes] = []
+    end, whole = 0, True
+    while whole and data[end : end + 8].isdigit():
+        stop = end + 8 + int(data[end : end + 8])
+        text, whole = _unframed(data[end + 8 : stop])
+        texts += [line[9:] for line in text.split(b"\n")[:-1]]
+        end = stop if whole else end
+    return texts, end
+
+
 @planted(GOOD, breaks="TORN-03", crash=Crashes("ext4", "NUL tail"))
 class frame_is_decoded_over_nul(GoodFiles):
     """Batches are compressed; of a torn one every line is kept that its decoder gives out, over a page of NUL too."""
@@ -197,14 +208,7 @@ class frame_is_decoded_over_nul(GoodFiles):
 
     def sound_lines(self, data: bytes) -> tuple[list[bytes], int]:
         """The lines of every frame, and where the whole ones end."""
-        texts: list[bytes] = []
-        end, whole = 0, True
-        while whole and data[end : end + 8].isdigit():
-            stop = end + 8 + int(data[end : end + 8])
-            text, whole = _unframed(data[end + 8 : stop])
-            texts += [line[9:] for line in text.split(b"\n")[:-1]]
-            end = stop if whole else end
-        return texts, end
+        return _lines_of_frames(data)
 
     def cut_tail(self, path: Path, end: int) -> None:
         """Put what was kept of the torn frame in its place."""
