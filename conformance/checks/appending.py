@@ -18,6 +18,25 @@ def _writer(s: Script, length: int = 2) -> int:
     return w
 
 
+@scenario("SEQ-04", "REV-01", "READ-03", needs=(Need.CLOCK,))
+def nothing_changes_while_nobody_acts(s: Script) -> None:
+    """Seconds, minutes and a day go by without a call: the log, its snapshot and its revision stay as they were."""
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 3))
+    s.flush(w)
+    r = s.open(a)
+    s.read(r)
+    s.stat(a)
+    for pause in (1, 120, 86_400):
+        s.wait(pause)
+        s.stat(a)
+        s.list(a)
+        s.read(r)
+        s.read(w)
+        s.read(s.open(a))
+
+
 @scenario("SEQ-01", "READ-04")
 def batches_are_read_back_exactly(s: Script) -> None:
     """Batches of one and of many, each continuing the log, are read back as they were given."""

@@ -7,6 +7,21 @@ from conformance.checks.script import Script, batch, header
 from conformance.clauses import Need
 
 
+@scenario("OWN-11", "OWN-01", needs=(Need.CLOCK,))
+def an_idle_owner_keeps_its_session(s: Script) -> None:
+    """An owner that does nothing for hours still owns: nobody else gets in, and its next append works."""
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 2))
+    s.flush(w)
+    for pause in (1, 120, 7_200):
+        s.wait(pause)
+        s.open(a, access="write")
+    s.append(w, batch(2, 1))
+    s.flush(w)
+    s.read(w)
+
+
 @scenario("OWN-01")
 def creator_owns_before_anything_is_stored(s: Script) -> None:
     """Right after ``create`` a write open of the pending session is refused as owned."""

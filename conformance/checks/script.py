@@ -34,6 +34,7 @@ from conformance.model.operations import (
     ReadCounters,
     StartCounting,
     Stat,
+    Wait,
 )
 from conformance.sim import Choices, SeededChoices
 from conformance.sim.disk.states import WHAT_A_CRASH_TAKES
@@ -150,6 +151,10 @@ class Script:
     def inspect_bytes(self, *sessions: str) -> Outcome:
         """A look at the bytes of these sessions' artifacts."""
         return self._execution.do(Inspect(list(sessions), bytes_only=True))
+
+    def wait(self, seconds: float) -> Outcome:
+        """So many seconds pass in which nobody calls anything."""
+        return self._execution.do(Wait(seconds))
 
     def discard(self, handle: int) -> Outcome:
         """Forget the handle without closing it, and collect it."""

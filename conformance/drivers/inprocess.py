@@ -10,53 +10,40 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 from conformance.contract import Backend
+from conformance.drivers.calls import PERFORM, Absent, Calls
 from conformance.drivers.counting import Counters
 from conformance.drivers.crash_plans import AsWritten, CrashPlan
 from conformance.drivers.crashes import Frozen, Left, Recording, unheard
 from conformance.drivers.errors import SetupError, UsageError
-from conformance.drivers.factory import Instance, enter_instance
+from conformance.drivers.factory import Instance
 from conformance.drivers.loops import NeverEnded, host_for
-from conformance.drivers.outcomes import CallerError, Observer, fresh_header, scribble
+from conformance.drivers.outcomes import Observer
 from conformance.drivers.premises import Premises
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value
 from conformance.model.operations import (
-    Append,
-    Close,
     CloseInstance,
     Crash,
-    Create,
-    Discard,
-    Flush,
-    FlushInstance,
-    Inspect,
-    Leave,
-    ListSessions,
     MakeRoot,
     OpenInstance,
-    OpenSession,
     Operation,
-    Read,
     ReadCounters,
     StartCounting,
-    Stat,
+    Wait,
 )
-from conformance.model.tree import TreeView
-from conformance.model.values import clone
 from conformance.sim import Choices, SimRefused
 from conformance.sim.disk import Patching, Recorder, RecorderError
 
+LONGEST_SLEEP = 30.0
+"""Virtual seconds that pass in one piece."""
 
-class Absent(Exception):
-    """The program names an instance or a handle that was never returned."""
 
-
-class InProcessDriver:
+class InProcessDriver(Calls):
     """One backend over one root, driven call by call on its own loop.
 
     Args:
@@ -122,11 +109,23 @@ class InProcessDriver:
             return self._count(operation)
         if isinstance(operation, MakeRoot):
             return self._make_root()
+        if isinstance(operation, Wait):
+            return self._wait(operation.seconds)
         if self._crashes and self._lives == 0:
             self._begin_life(None)
         if isinstance(operation, Crash):
             return Returned(self.crash(operation, call, AsWritten(operation)).view)
         return self._perform(operation, call, acknowledged=True)
+
+    def _wait(self, seconds: float) -> Outcome:
+        """Let virtual time pass, piece by piece, for no call may take this long."""
+        claims = self.backend.capabilities
+        if claims.loop == "real" or claims.lease is not None:
+            return Skipped()
+        while seconds > 0:
+            self._host.run(asyncio.sleep(min(seconds, LONGEST_SLEEP)))
+            seconds -= LONGEST_SLEEP
+        return Returned()
 
     def _make_root(self) -> Outcome:
         """Make the root, which is durable because nothing is recorded yet."""
@@ -138,7 +137,7 @@ class InProcessDriver:
 
     def _perform(self, operation: Operation, call: int | None, *, acknowledged: bool) -> Outcome:
         try:
-            performed = _PERFORM[type(operation)](self, operation)
+            performed = PERFORM[type(operation)](self, operation)
             return Returned(self._run(operation, performed, call, acknowledged=acknowledged))
         except Absent:
             return Skipped()
@@ -217,7 +216,7 @@ class InProcessDriver:
         if self._recording is None:
             raise RecorderError("a crash has to be recorded from the first call on: make the driver with crashes=True")
         if crash.during is not None:
-            if call is None or type(crash.during) not in _PERFORM:
+            if call is None or type(crash.during) not in PERFORM:
                 raise ValueError(f"a crash comes during a call of the backend that has a number: {call=}, {crash!r}")
             self._perform(crash.during, call, acknowledged=False)
         left = self._recording.crash(crash, call, plan)
@@ -266,147 +265,3 @@ class InProcessDriver:
             except (Exception, asyncio.CancelledError):  # noqa: BLE001
                 # The program is over and judged; what a broken backend does on its way out is no observation.
                 continue
-
-    def _instance(self, number: int) -> Any:
-        try:
-            return self._instances[number].persistence
-        except KeyError:
-            raise Absent from None
-
-    def _handle(self, number: int) -> Any:
-        try:
-            return self._handles[number]
-        except KeyError:
-            raise Absent from None
-
-    def artifact_size(self, session_id: Any) -> int | None:
-        """Bytes of the session's artifact now; None where there is none, or the backend does not tell where."""
-        if self.backend.location is None or not isinstance(session_id, str):
-            return None
-        path = self.backend.location(self.root, session_id)
-        if path is None:
-            return None
-        try:
-            return path.stat().st_size
-        except FileNotFoundError:
-            return None
-
-    async def _open_instance(self, op: OpenInstance) -> Value:
-        if self._premises is not None and not self._crashes and not self._opened:
-            self._premises.prepare()
-        self._instances[op.instance] = await enter_instance(self.backend, self.root, self._host.env)
-        self._opened = True
-        return None
-
-    async def _close_instance(self, op: CloseInstance) -> Value:
-        await self._instance(op.instance).close()
-        return None
-
-    async def _flush_instance(self, op: FlushInstance) -> Value:
-        await self._instance(op.instance).flush()
-        return None
-
-    async def _create(self, op: Create) -> Value:
-        service = self._instance(op.instance)
-        header = fresh_header(op.header)
-        if op.inherited is None:
-            handle = await service.create(header)
-        else:
-            handle = await service.create(header, op.inherited)
-        self._handles[op.handle] = handle
-        return self._observer.handle(handle)
-
-    async def _open_session(self, op: OpenSession) -> Value:
-        handle = await self._instance(op.instance).open(op.session, op.access)
-        self._handles[op.handle] = handle
-        return self._observer.handle(handle)
-
-    async def _stat(self, op: Stat) -> Value:
-        snapshot = await self._instance(op.instance).stat(op.session)
-        if snapshot is None:
-            return None
-        return self._observer.snapshot(op.instance, snapshot, self.artifact_size(op.session))
-
-    async def _list(self, op: ListSessions) -> Value:
-        snapshots = await self._instance(op.instance).list()
-        if not isinstance(snapshots, Sequence) or isinstance(snapshots, str | bytes):
-            return self._observer.events(snapshots)
-        return [
-            self._observer.snapshot(
-                op.instance, snapshot, self.artifact_size(getattr(getattr(snapshot, "header", None), "id", None))
-            )
-            for snapshot in snapshots
-        ]
-
-    async def _read(self, op: Read) -> Value:
-        handle = self._handle(op.handle)
-        if op.length is None:
-            value = await (handle.read() if op.offset == 0 and type(op.offset) is int else handle.read(op.offset))
-        else:
-            value = await handle.read(op.offset, op.length)
-        copied = self._observer.events(value)
-        if op.scribble:
-            scribble(value)
-        return copied
-
-    async def _append(self, op: Append) -> Value:
-        handle = self._handle(op.handle)
-        events = clone(op.events)
-        if not op.scribble:
-            await handle.append(events)
-            return None
-        if self.backend.sync:
-            # A plain function has taken its arguments only once its job ran.
-            await handle.append(events)
-            scribble(events)
-            return None
-        # "Called" is the first suspension: one turn of the loop after the task was made.
-        task = asyncio.ensure_future(handle.append(events))
-        await asyncio.sleep(0)
-        scribble(events)
-        await task
-        return None
-
-    async def _flush(self, op: Flush) -> Value:
-        await self._handle(op.handle).flush()
-        return None
-
-    async def _close(self, op: Close) -> Value:
-        await self._handle(op.handle).close()
-        return None
-
-    async def _leave(self, op: Leave) -> Value:
-        async with self._handle(op.handle):
-            if op.raising:
-                raise CallerError("raised by the caller inside the context")
-        return None
-
-    async def _discard(self, op: Discard) -> Value:
-        self._handle(op.handle)
-        del self._handles[op.handle]
-        # Objects of a program this short are young: a full collection would look at the whole process.
-        gc.collect(1)
-        return None
-
-    async def _inspect(self, op: Inspect) -> Value:
-        if self._premises is None:
-            return TreeView()
-        return self._premises.look(self.backend.location, op.sessions, bytes_only=op.bytes_only)
-
-
-_PERFORM: dict[type[Operation], Callable[[InProcessDriver, Any], Coroutine[Any, Any, Value]]] = {
-    OpenInstance: InProcessDriver._open_instance,
-    CloseInstance: InProcessDriver._close_instance,
-    FlushInstance: InProcessDriver._flush_instance,
-    Create: InProcessDriver._create,
-    OpenSession: InProcessDriver._open_session,
-    Stat: InProcessDriver._stat,
-    ListSessions: InProcessDriver._list,
-    Read: InProcessDriver._read,
-    Append: InProcessDriver._append,
-    Flush: InProcessDriver._flush,
-    Close: InProcessDriver._close,
-    Leave: InProcessDriver._leave,
-    Discard: InProcessDriver._discard,
-    Inspect: InProcessDriver._inspect,
-}

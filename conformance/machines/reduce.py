@@ -13,7 +13,8 @@ adversary, with less of it lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -21,7 +22,17 @@ from conformance.clauses.levels import GATING
 from conformance.drivers.crash_plans import Place, Placement
 from conformance.drivers.execution import ProgramResult
 from conformance.machines.job import Finding
-from conformance.model.operations import Append, Crash, Create, OpenSession, Operation, Program, Stat
+from conformance.model.operations import (
+    Append,
+    Crash,
+    Create,
+    ListSessions,
+    OpenSession,
+    Operation,
+    Program,
+    Read,
+    Stat,
+)
 
 Numbers = Mapping[int, int]
 """Number of an operation in one program -> its number in another that lacks some."""
@@ -44,6 +55,7 @@ def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tup
     if result.violation is None:
         return None
     best = _Best(perform, result, until)
+    best.leave_out_groups()
     best.narrow(best.is_same)
     best.make_crashes_mild()
     best.narrow(_any)
@@ -102,6 +114,24 @@ class _Best:
         self.result = result
         return True
 
+    def leave_out_groups(self) -> None:
+        """Leave out what belongs together: a session, all looks, all between two crashes, a handle."""
+        tried: set[tuple[int, ...]] = set()
+        found = True
+        while found:
+            operations = list(self.result.program.operations)
+            found = False
+            for group in groups_of(operations):
+                kept = tuple(place for place in range(len(operations)) if place not in group)
+                if kept in tried:
+                    continue
+                tried.add(kept)
+                numbers = {old: new for new, old in enumerate(kept)}
+                if self._try([operations[old] for old in kept], self.is_same, numbers):
+                    tried.clear()
+                    found = True
+                    break
+
     def narrow(self, accept: Callable[[str], bool]) -> None:
         """Leave out runs of operations, longest first, then single ones, until none can be spared."""
         size = max(1, len(self.result.program.operations) // 2)
@@ -115,7 +145,8 @@ class _Best:
                     removed = True
                     start = min(start, len(self.result.program.operations)) - size
                 else:
-                    start -= 1
+                    # Long runs overlap by half only: a long program would be performed too often.
+                    start -= max(1, size // 2)
             if not (removed and size == 1):
                 size //= 2
 
@@ -153,6 +184,41 @@ class _Best:
                 shorter = _in_call(self.result.program.operations[place], _shorter_batch)
                 if shorter is None or not self._try_at(place, shorter, self.is_same):
                     break
+
+
+_LOOKS = (ListSessions, Read, Stat)
+
+
+def groups_of(operations: Sequence[Operation]) -> list[frozenset[int]]:
+    """Places of operations that can only be spared together, the largest groups first; never the last operation."""
+    sessions: dict[object, set[int]] = defaultdict(set)
+    handles: dict[int, set[int]] = defaultdict(set)
+    lives: dict[int, set[int]] = defaultdict(set)
+    looks: set[int] = set()
+    opened: dict[int, object] = {}
+    readers: set[int] = set()
+    life = 0
+    for place, operation in enumerate(operations):
+        inner = operation.during if isinstance(operation, Crash) else operation
+        handle = getattr(inner, "handle", None)
+        if isinstance(inner, Create | OpenSession):
+            opened[inner.handle] = inner.header.id if isinstance(inner, Create) else inner.session
+            if isinstance(inner, OpenSession) and inner.access == "read":
+                readers.add(inner.handle)
+        name = getattr(inner, "session", opened.get(handle) if isinstance(handle, int) else None)
+        lives[life].add(place)
+        if isinstance(operation, Crash):
+            life += 1
+            continue
+        if isinstance(inner, _LOOKS) or handle in readers:
+            looks.add(place)
+        if isinstance(handle, int):
+            handles[handle].add(place)
+        if isinstance(name, str):
+            sessions[name].add(place)
+    found = [frozenset(each) for each in (*sessions.values(), looks, *lives.values(), *handles.values())]
+    found = [each for each in dict.fromkeys(found) if each and len(operations) - 1 not in each]
+    return sorted(found, key=len, reverse=True)
 
 
 class _Mildness:

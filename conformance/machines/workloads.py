@@ -122,8 +122,7 @@ class _Plan:
             yield self._create()
         if any(owner is not None for owner in self.owners):
             active = tuple(done or owner is not None for done, owner in zip(self.stored, self.owners, strict=True))
-            if len(self.lengths) > 1:
-                yield self._then(FlushInstance(self.instance), stored=active)
+            yield self._then(FlushInstance(self.instance), stored=active)
             yield self._restart()
 
     def _then(self, *operations: Operation, **changes: Any) -> _Plan:

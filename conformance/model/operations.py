@@ -49,6 +49,17 @@ class MakeRoot(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class Wait(Operation):
+    """Let so many seconds pass, in which nobody calls anything; the backend's own timers go off meanwhile.
+
+    It is done where time is virtual and no lease could run out by it.
+    """
+
+    kind: ClassVar[str] = "wait"
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CloseInstance(Operation):
     """The service's ``close``."""
 
@@ -302,6 +313,7 @@ OPERATIONS: dict[str, type[Operation]] = {
     cls.kind: cls
     for cls in (
         MakeRoot,
+        Wait,
         OpenInstance,
         CloseInstance,
         FlushInstance,

@@ -48,6 +48,7 @@ from conformance.model.operations import (
     ReadCounters,
     StartCounting,
     Stat,
+    Wait,
 )
 from conformance.model.tree import TreeView
 from conformance.model.usage import Usage
@@ -192,6 +193,8 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
     instance = f"instance{getattr(operation, 'instance', '')}"
     handle = names.get(getattr(operation, "handle", -1), "")
     match operation:
+        case Wait(seconds=seconds):
+            return f"{seconds:g} s pass"
         case MakeRoot():
             return "make the root, empty and durable"
         case OpenInstance():

@@ -40,6 +40,7 @@ from conformance.model.operations import (
     ReadCounters,
     StartCounting,
     Stat,
+    Wait,
 )
 from conformance.report.abbreviate import call_text, handle_names, printable
 from conformance.report.events import FailureFound
@@ -238,7 +239,7 @@ class _Script:
     def _offending(self, number: int, operation: Operation) -> list[str]:
         statement = self._statement(number, operation)
         first = "answer = None"
-        if isinstance(operation, Leave | Discard | Macro | StartCounting):
+        if isinstance(operation, Leave | Discard | Macro | StartCounting | Wait):
             answer = statement
         elif isinstance(operation, OpenInstance | Create | OpenSession):
             name, _, rest = statement[0].partition(" = ")
@@ -259,6 +260,8 @@ class _Script:
         instance, handle = _instance(operation), self.names.get(getattr(operation, "handle", -1), "")
         of = self.values.of
         match operation:
+            case Wait(seconds=seconds):
+                return [f"pass  # {seconds:g} s pass here; move your clock, or put asyncio.sleep"]
             case MakeRoot():
                 return ["root.mkdir(parents=True)"]
             case OpenInstance():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from planting import (
@@ -180,3 +181,15 @@ class seq_is_checked_in_memory_only(PlainHandle):
         """Write at the end of the file, wherever that is by now."""
         self.end = self.size = self.path.stat().st_size
         super().write_behind(data)
+
+
+@planted(MEMORY, breaks="OWN-01", also=("OWN-11",))
+class idle_owner_is_put_out(MemoryPersistence):
+    """Whoever has owned a session for five minutes is taken for dead, whatever it did meanwhile."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> MemoryHandle:
+        """Set the alarm."""
+        handle = await super().create(header, inherited_event_count)
+        session = self._sessions[header.id]
+        asyncio.get_running_loop().call_later(300, setattr, session, "writer", None)
+        return handle

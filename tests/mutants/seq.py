@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from planting import FILES, MEMORY, ROWS, MemoryHandle, PlainHandle, RowsHandle, planted
@@ -189,3 +190,15 @@ class delivered_events_are_marked(PlainHandle):
                 if readers.setdefault((self.id, event["seq"]), self) is not self:
                     event["delivered"] = True
         return events
+
+
+@planted(MEMORY, breaks="SEQ-04", also=("SEQ-01", "REV-05"))
+class log_is_tidied_a_minute_later(MemoryHandle):
+    """A timer drops streamed text a minute after it was stored, once nobody looks."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Store, and tidy later."""
+        await super().append(events)
+        asyncio.get_running_loop().call_later(60, self._session.events.__delitem__, slice(1, None))
