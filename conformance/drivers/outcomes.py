@@ -5,6 +5,7 @@ Everything is copied at this moment: nothing in a history is shared with the bac
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -151,14 +152,17 @@ def scribble(value: Any) -> None:
     if isinstance(value, list):
         for item in value:
             scribble(item)
-        value.append({"type": "user/message", "seq": 10**6, "time": 0, "data": "scribbled"})
+        with contextlib.suppress(Exception):
+            value.append({"type": "user/message", "seq": 10**6, "time": 0, "data": "scribbled"})
     elif isinstance(value, dict):
         for item in value.values():
             scribble(item)
         for key in list(value):
             if not isinstance(value[key], dict | list):
-                value[key] = "scribbled"
-        value["scribbled"] = True
+                with contextlib.suppress(Exception):
+                    value[key] = "scribbled"
+        with contextlib.suppress(Exception):
+            value["scribbled"] = True
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
         for item in value:
             scribble(item)

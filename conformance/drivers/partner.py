@@ -158,9 +158,14 @@ class Partner:
         builder = _Builder(self, instance)
         world = judge.world
         sessions = [world.visible(instance, found)[0] for found in dict.fromkeys((*world.stored, *_ids(judge)))]
-        for session in sessions:
-            if session is not None and not session.unsure and not session.opaque and session.unknown is None:
-                builder.build(session)
+        try:
+            for session in sessions:
+                if session is not None and not session.unsure and not session.opaque and session.unknown is None:
+                    builder.build(session)
+        except _NotTaken:
+            # The backend holds what this partner may refuse: from here on they part.
+            self._parted = True
+            return
         for number, handle in judge.world.handles.items():
             if handle.instance == instance and not handle.is_writer and not handle.closed:
                 builder.reader(number, handle.session)
@@ -173,6 +178,10 @@ def _is_told(session: Session) -> bool:
 
 def _ids(judge: Judge) -> list[str]:
     return [session_id for _, session_id in judge.world.pending]
+
+
+class _NotTaken(Exception):
+    """The partner refuses, as it may, what the backend under test has taken."""
 
 
 class _Builder:
@@ -202,6 +211,8 @@ class _Builder:
 
     def _must(self, operation: Operation) -> None:
         outcome = self._partner._perform(operation)
+        if isinstance(outcome, Raised) and outcome.error.kind in ("TypeError", "ValueError"):
+            raise _NotTaken
         if not isinstance(outcome, Returned):
             raise KitError(f"the reference cannot be rebuilt: {operation!r:.300} {outcome_text(outcome)}")
 

@@ -58,7 +58,7 @@ def cause_of(
         return "lost rename"
     if entries:
         return "missing entry"
-    if _emptied(state, contents):
+    if _emptied(state, contents) or _named_too_soon(trace, state):
         return "zero-length replacement"
     if _has_nul(trace, state):
         return "NUL tail"
@@ -85,6 +85,16 @@ def _emptied(state: State, contents: Iterable[ops.DiskOp]) -> bool:
     """Whether a file that has its name lost its content to the last byte."""
     emptied = {ino for path, ino in state.tree.inodes.items() if not state.tree.files.get(path, b"x").strip(b"\0")}
     return any(getattr(op, "ino", None) in emptied for op in contents)
+
+
+def _named_too_soon(trace: Trace, state: State) -> bool:
+    """Whether content was lost that had been written before the file got its name."""
+    named = {op.ino: index for index, op in enumerate(trace.ops) if isinstance(op, ops.Rename | ops.Link)}
+    return any(
+        effect[1] != "entry" and effect[0] < named.get(getattr(trace.ops[effect[0]], "ino", -1), -1)
+        for effect in state.lost
+        if 0 <= effect[0] < len(trace.ops)
+    )
 
 
 def _has_nul(trace: Trace, state: State) -> bool:
