@@ -23,8 +23,8 @@ class Discovered(NamedTuple):
 
     @property
     def time(self) -> float:
-        """Seconds; without end where half of the seeds or more did not find it."""
-        return self.seconds if 2 * self.found > self.seeds else math.inf
+        """Seconds; without end where some seed did not find it."""
+        return self.seconds if self.found == self.seeds else math.inf
 
     def line(self) -> str:
         """A row of the table."""
