@@ -10,16 +10,16 @@ import contextlib
 import shlex
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from conformance import __version__
 from conformance.checks import Scenario
 from conformance.checks.script import Script
 from conformance.clauses import CLAUSES, Need, Violation
-from conformance.drivers.crash_plans import NO_PLACEMENTS, Placement
 from conformance.drivers.errors import KitError, NotMeasured, SetupError
 from conformance.drivers.execution import ProgramResult, run_program
+from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.journal import Journal
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
@@ -121,10 +121,8 @@ class _Run:
             if violation is not None and self.job.wanted(violation.clause):
                 self.job.findings.setdefault(violation.clause, Finding(violation.clause, result.program, violation))
 
-    def perform(
-        self, program: Program, placements: Mapping[int, Placement] = NO_PLACEMENTS, /, *, with_partner: bool = False
-    ) -> ProgramResult:
-        """Perform a whole program in a world of its own; ``placements`` as in ``run_program``."""
+    def perform(self, program: Program, fit: Fit = NO_FIT, /, *, with_partner: bool = False) -> ProgramResult:
+        """Perform a whole program in a world of its own; ``fit`` as in ``run_program``."""
         root = self.workspace.fresh_root()
         self.journal.begin(self.item.id, self.plan.backend.name)
         try:
@@ -135,7 +133,7 @@ class _Run:
                 partner=self.plan.partner if with_partner else None,
                 journal=self.journal,
                 watchdog=self.watchdog,
-                placements=placements,
+                fit=fit,
             )
         finally:
             self.journal.end()

@@ -7,15 +7,15 @@ The single place where an operation goes through all of it. Machines and scenari
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.clauses import Violation
 from conformance.contract import Backend
-from conformance.drivers.crash_plans import NO_PLACEMENTS, AsWritten, CrashPlan, Drawn, Placed, Placement
+from conformance.drivers.crash_plans import AsWritten, CrashPlan, Drawn, Placed, Placement
 from conformance.drivers.crashes import Frozen
 from conformance.drivers.errors import UsageError
+from conformance.drivers.fitting import NO_FIT, Fit, continued, continues
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.journal import Journal
 from conformance.drivers.partner import Partner
@@ -39,7 +39,6 @@ class Execution:
     Attributes:
         operations: what was performed so far.
         history: what happened so far.
-        placements: number of each crash -> what it took, call by call.
         judge: the model's state; machines look there for what may be done next.
         reference_answer: what the reference said to the call that broke a clause, or "".
     """
@@ -58,7 +57,8 @@ class Execution:
         self.backend = backend
         self.operations: list[Operation] = []
         self.history: list[Event] = []
-        self.placements: dict[int, Placement] = {}
+        self._placements: dict[int, Placement] = {}
+        self._continuing: set[int] = set()
         self.judge = Judge(backend.capabilities, located=backend.gives("location"))
         self.reference_answer = ""
         self._journal = journal
@@ -69,6 +69,11 @@ class Execution:
     def program(self) -> Program:
         """What was performed so far, as data."""
         return Program(tuple(self.operations))
+
+    @property
+    def fit(self) -> Fit:
+        """What the operations did, for a program that lacks some of them."""
+        return Fit(dict(self._placements), frozenset(self._continuing))
 
     @property
     def witnesses(self) -> Counter[str]:
@@ -118,14 +123,17 @@ class Execution:
         """Write the operation down; returns its number."""
         if self._journal is not None:
             self._journal.note(operation)
+        call = len(self.operations)
+        if continues(self.judge, operation):
+            self._continuing.add(call)
         self.operations.append(operation)
-        return len(self.operations) - 1
+        return call
 
     def _crash(self, asked: Crash, plan: CrashPlan) -> Outcome:
         call, at = self._note(asked), self._driver.now_us()
         left = self._driver.crash(asked, call, plan)
         self.operations[call] = crash = left.crash
-        self.placements[call] = left.placement
+        self._placements[call] = left.placement
         if self._journal is not None and crash is not asked:
             self._journal.amend(crash)
         self.history.append(Invocation(call, crash, at=at))
@@ -183,7 +191,7 @@ class ProgramResult:
 
     Attributes:
         program: the operations that were performed, up to the one that broke a clause.
-        placements: number of each crash in it -> what it took, call by call.
+        fit: what its operations did.
     """
 
     program: Program
@@ -191,7 +199,7 @@ class ProgramResult:
     witnesses: Counter[str]
     violation: Violation | None
     reference_answer: str
-    placements: Mapping[int, Placement] = field(default_factory=dict)
+    fit: Fit = NO_FIT
 
     def told_history(self) -> tuple[Event, ...]:
         """The history as reports hold it: of what a macro did, the program says enough while nothing went wrong.
@@ -220,12 +228,12 @@ def run_program(
     partner: Backend | None = None,
     journal: Journal | None = None,
     watchdog: Watchdog | None = None,
-    placements: Mapping[int, Placement] = NO_PLACEMENTS,
+    fit: Fit = NO_FIT,
 ) -> ProgramResult:
     """Perform a whole program; stops at the first violation.
 
     Args:
-        placements: number of a crash -> what it is to take, as far as that is there, in place of what it says itself.
+        fit: what operations did in a longer program, and are to do here as far as they can.
 
     Raises:
         KitError, SetupError, NotMeasured: as ``Execution.do``.
@@ -238,10 +246,11 @@ def run_program(
     found: Violation | None = None
     try:
         for number, operation in enumerate(program.operations):
-            if isinstance(operation, Crash) and number in placements:
-                execution.crash_as(operation, placements[number])
+            fitted = continued(execution.judge, operation) if number in fit.continuing else operation
+            if isinstance(fitted, Crash) and number in fit.placements:
+                execution.crash_as(fitted, fit.placements[number])
             else:
-                execution.do(operation)
+                execution.do(fitted)
     except Violation as violation:
         found = violation
     finally:
@@ -252,5 +261,5 @@ def run_program(
         execution.witnesses,
         found,
         execution.reference_answer,
-        execution.placements,
+        execution.fit,
     )

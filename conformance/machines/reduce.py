@@ -21,6 +21,7 @@ from typing import Protocol
 from conformance.clauses.levels import GATING
 from conformance.drivers.crash_plans import Place, Placement
 from conformance.drivers.execution import ProgramResult
+from conformance.drivers.fitting import Fit
 from conformance.machines.job import Finding
 from conformance.model.operations import (
     Append,
@@ -41,8 +42,8 @@ Numbers = Mapping[int, int]
 class Perform(Protocol):
     """Performs a whole program in a world of its own."""
 
-    def __call__(self, program: Program, placements: Mapping[int, Placement] = ..., /) -> ProgramResult:
-        """``placements`` as in ``run_program``; given only where there are any."""
+    def __call__(self, program: Program, fit: Fit = ..., /) -> ProgramResult:
+        """``fit`` as in ``run_program``."""
 
 
 def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tuple[Finding, ProgramResult] | None:
@@ -105,10 +106,10 @@ class _Best:
         if time.monotonic() > self._until:
             return False
         moved = {number: number for number in range(len(operations))} if numbers is None else numbers
-        taken = {moved[old]: each.renumbered(moved) for old, each in self.result.placements.items() if old in moved}
-        taken.update(placements or {})
-        program = Program(tuple(operations))
-        result = self._perform(program, taken) if taken else self._perform(program)
+        fit = self.result.fit.renumbered(moved)
+        if placements:
+            fit = replace(fit, placements={**fit.placements, **placements})
+        result = self._perform(Program(tuple(operations)), fit)
         if result.violation is None or not accept(result.violation.clause):
             return False
         self.result = result
@@ -256,7 +257,7 @@ class _Mildness:
 
     @property
     def _placement(self) -> Placement:
-        return self._best.result.placements[self._place]
+        return self._best.result.fit.placements[self._place]
 
     def _try(self, crash: Crash, placement: Placement | None = None) -> bool:
         taken = self._placement if placement is None else placement

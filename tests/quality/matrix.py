@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,8 +18,8 @@ from conformance.checks import Scenario
 from conformance.checks.script import Script
 from conformance.clauses import BUILT, CLAUSES, Need, Violation
 from conformance.contract import Backend
-from conformance.drivers.crash_plans import NO_PLACEMENTS, Placement
 from conformance.drivers.execution import Execution, ProgramResult, run_program
+from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.loading import load_file
 from conformance.drivers.registry import hold_backend, load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
@@ -195,10 +195,10 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
     """
     with Workspace() as workspace, Watchdog() as watchdog:
 
-        def perform(program: Program, placements: Mapping[int, Placement] = NO_PLACEMENTS, /) -> ProgramResult:
+        def perform(program: Program, fit: Fit = NO_FIT, /) -> ProgramResult:
             root = workspace.fresh_root()
             try:
-                return run_program(backend, program, root, watchdog=watchdog, placements=placements)
+                return run_program(backend, program, root, watchdog=watchdog, fit=fit)
             finally:
                 workspace.drop(root)
 

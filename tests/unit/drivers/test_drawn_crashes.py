@@ -14,9 +14,10 @@ import pytest
 from conformance.contract import SessionHeader
 from conformance.drivers.crash_plans import Place, Placement, edges_in
 from conformance.drivers.execution import Execution, run_program
+from conformance.drivers.fitting import Fit
 from conformance.drivers.journal import Journal
 from conformance.drivers.loading import load_file
-from conformance.model.history import CrashView, Event, Outcome, Returned, event_to_json
+from conformance.model.history import Completion, CrashView, Event, Outcome, Returned, event_to_json
 from conformance.model.operations import (
     Append,
     Crash,
@@ -104,7 +105,7 @@ def test_zeros_lose_nothing(tmp_path: Path, preset: str, during: Operation | Non
     with performed(tmp_path / "r", *WRITTEN) as execution:
         execution.crash(preset, NO_CHOICES, during)
         assert crash_of(execution) == Crash(preset, during)
-        assert execution.placements == {len(WRITTEN): Placement()}
+        assert execution.fit.placements == {len(WRITTEN): Placement()}
         assert log_of(execution).count(b"user/message") == (3 if during is None else 5)
 
 
@@ -121,7 +122,7 @@ def test_what_was_drawn_comes_to_the_same_again(tmp_path: Path, preset: str) -> 
             assert files_of(again) == left
         assert list(map(told, again.history)) == list(map(told, first.history))
         assert again.program == first.program
-        assert again.placements == first.placements
+        assert again.fit == first.fit
         crashes.add(repr(crash_of(first).to_json()))
     assert len(crashes) > (2 if preset == "kill" else 8)
     assert any("'after'" in each for each in crashes)
@@ -180,20 +181,22 @@ def test_what_a_crash_took_is_taken_again_from_a_shorter_program(tmp_path: Path)
     with performed(tmp_path / "a", *extra, *WRITTEN) as longer:
         # Everything since the barrier is lost: case 1 of what a crash takes.
         longer.crash("posix", RecordedChoices([1]))
-    placement = longer.placements[number].renumbered({old: old - len(extra) for old in range(len(extra), number + 1)})
+    placement = longer.fit.placements[number].renumbered(
+        {old: old - len(extra) for old in range(len(extra), number + 1)}
+    )
     # The name of a temporary file of the first append is not synced, and neither is the latest append.
     assert {place[0] for place in placement.lost} == {2, len(WRITTEN) - 1}
     result = run_program(
         MARKED,
         Program((*WRITTEN, Crash("posix"), *LOOK)),
         tmp_path / "b",
-        placements={len(WRITTEN): placement},
+        fit=Fit({len(WRITTEN): placement}),
     )
     shorter = result.program.operations[len(WRITTEN)]
     assert isinstance(shorter, Crash)
     assert shorter.lost
     assert shorter.lost != longer.operations[number].lost  # type: ignore[attr-defined]
-    assert result.placements[len(WRITTEN)] == placement
+    assert result.fit.placements[len(WRITTEN)] == placement
 
 
 def test_a_placement_of_calls_that_are_gone_takes_nothing(tmp_path: Path) -> None:
@@ -204,3 +207,25 @@ def test_a_placement_of_calls_that_are_gone_takes_nothing(tmp_path: Path) -> Non
     assert placement.renumbered({4: 1}) == Placement(moved, moved)
     with performed(tmp_path / "r", *WRITTEN[:3]) as execution:
         assert taken(execution.crash_as(Crash("posix"), Placement((), (Place(2, "Write", 40, "page", 0),)))) == ()
+
+
+def test_appends_go_on_where_the_log_ends_now(tmp_path: Path) -> None:
+    """With an earlier append left out a later one continues the log all the same, also one that a crash comes into."""
+    refused = Append(1, [filler(9)])
+    with performed(tmp_path / "a", *WRITTEN, refused) as longer:
+        longer.crash("kill", NO_CHOICES, MORE)
+        fit = longer.fit
+    crash = len(WRITTEN) + 1
+    assert fit.continuing == {2, 4, crash}
+    kept = [number for number in range(crash + 1) if number != 2]
+    fit = fit.renumbered({old: new for new, old in enumerate(kept)})
+    program = Program((*(longer.operations[old] for old in kept), *LOOK))
+    result = run_program(MARKED, program, tmp_path / "b", fit=fit)
+    assert [each["seq"] for each in result.program.operations[3].events] == [0]  # type: ignore[attr-defined]
+    assert result.program.operations[4] == refused
+    during = result.program.operations[5].during  # type: ignore[attr-defined]
+    assert [each["seq"] for each in during.events] == [1, 2]
+    (outcome,) = [event.outcome for event in result.history if isinstance(event, Completion) and event.call == 8]
+    assert isinstance(outcome, Returned)
+    assert isinstance(outcome.value, list)
+    assert [each["seq"] for each in outcome.value] == [0, 1, 2]
