@@ -226,11 +226,11 @@ def _item(
 ) -> Item:
     reasons = [rulings[name] for name in check.clauses if name in rulings]
     skip = "" if any(each.applies for each in reasons) else reasons[0].reason
-    needed = needs_standing(check.needs, backend, route)
+    asked: Durability | None = settings.durability  # type: ignore[assignment]
+    needed = needs_standing(check.needs, backend, route, durability=asked)
     if not skip and not needed.applies:
         skip = needed.reason
     if not skip and check.preset:
-        asked: Durability | None = settings.durability  # type: ignore[assignment]
         thorough = PROFILES[settings.profile].thorough
         skip = preset_gap(check.preset, backend.capabilities.durability, asked, thorough=thorough)
     return Item(check.item_id, check.clauses, check.title, skip, check)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -268,6 +269,17 @@ def test_what_belongs_together_is_left_out_together() -> None:
 def plan_of(backend: Backend, state: Path, *clauses: str) -> Plan:
     """A plan of a few examples."""
     return make_plan(Settings(backend=hold_backend(backend), state=state, clauses=clauses, max_examples=25, seed=2))
+
+
+@pytest.mark.parametrize("asked", [None, "process-kill", "power-loss"])
+def test_what_is_asked_for_is_tried(tmp_path: Path, asked: str | None) -> None:
+    """A backend that claims nothing is crashed where the user asks for it, and only as hard as that."""
+    silent = replace(PLAIN.plain_files.capabilities, durability="none")
+    backend = replace(PLAIN.plain_files, name="silent", capabilities=silent)
+    plan = make_plan(Settings(backend=hold_backend(backend), state=tmp_path, clauses=("DUR-01",), durability=asked))
+    (item,) = [each for each in plan.items if each.check is CRASHING]
+    assert bool(item.skip) == (asked is None)
+    assert plan.presets() == {None: (), "process-kill": ("kill",), "power-loss": ("kill", "ext4", "xfs")}[asked]
 
 
 def test_a_doubt_in_mid_run_is_not_measured(tmp_path: Path) -> None:
