@@ -37,10 +37,11 @@ def fates_of(trace: Trace, preset: str, state: State) -> list[Fate]:
     Raises:
         KeyError: an unknown preset.
     """
-    if PRESETS[preset].names == "prefix":
+    rules = PRESETS[preset]
+    if rules.names == "prefix":
         return _ordered(trace.ops, state)
     # A kill loses nothing, and what it leaves is as unsynced as it was: told by what a sync saves at least.
-    pending = Pending(trace.base, "posix" if PRESETS[preset].names == "all" else preset)
+    pending = Pending(trace.base, PRESETS["posix"] if rules.names == "all" else rules)
     for op in trace.ops:
         pending.feed(op)
     graph = graph_of(pending)

@@ -9,15 +9,21 @@ themselves are made from that in `states`. The presets are named from the weakes
   system is that tidy: it is there for comparison, and to shrink towards.
 * ``ext4`` (data=ordered, delayed allocation): names, truncations and reservations are one log of which a prefix
   survives; pages survive one by one. A size may grow within an allocated block before its data (a NUL tail), and into
-  a new block with the data of its last page only. Renaming onto an existing name writes the new file's unallocated
-  pages first. A sync commits the log only where that inode has an uncommitted change of its own.
+  a new block with data of its last page only. Where a truncation survives, no page shows what stood behind the cut.
+  Renaming onto an existing name writes the new file's unallocated pages first. A sync commits the log only where that
+  inode has an uncommitted change of its own, the blocks that its data still need included.
 * ``xfs``: the same log; a size grows with the written page only; a rename writes nothing; a sync commits the log up to
   the last change of that inode or directory.
+* ``btrfs``: reported, and gates at no level. The same log, out of which a sync takes what it saves: of a file its own
+  names and the new directories that they need, of a directory its entries, and nothing that came before them. A size
+  passes no page that is not there; it may grow within an allocated block as in ``ext4``. A rename writes nothing.
 * ``posix``: what the standard allows. Every chain by itself; a sync of a file saves its data and size and no name of
   it, a sync of a directory its entries; one page may be torn at a sector of 512 bytes.
+* ``paranoid``: asked for by name only, and part of no level. ``posix`` on hardware that lies: a rename may survive in
+  one of its two names, a sync may save nothing, any of a page's sectors may be old, and where data is lost below the
+  size there may be garbage. Its states are samples, never all of them.
 
-Does not: model btrfs, whose log for each sync is looser than ``xfs`` and tighter than ``posix``, nor anything past
-``posix``, such as a disk that lies about a sync.
+Does not: say which presets a durability has to withstand; ``conformance.clauses.levels`` does.
 """
 
 from __future__ import annotations
@@ -45,20 +51,29 @@ class Preset:
     Attributes:
         names: how names survive. ``all``: everything does. ``prefix``: operations of every kind in order. ``log``: a
             prefix of one log of metadata. ``chains``: each name by itself.
-        commits: what of the log a sync of a changed inode saves: "all" of it, or up to its "own" last change.
+        commits: what of the log a sync of a changed inode saves: "all" of it, up to its "own" last change, or the
+            entries that are "named" by it wherever they stand.
         allocated_tail: a size may grow within an allocated block ahead of its data.
         sized_by_page: a size grows only together with the page it ends in.
+        in_order: a size passes no page that was written on its way and is lost.
         replace_flushes: a rename onto an existing name writes the new file's unallocated pages first.
-        tears: one page may be torn at a sector.
+        tears: how one page may be torn: as a "prefix" of its sectors, or in "any" of them.
+        splits: each name of a rename survives by itself.
+        garbage: where a page is lost below the size, anything may stand.
+        lies: a sync may save nothing, and be reported done.
     """
 
     name: str
     names: Names
-    commits: Literal["all", "own", ""] = ""
+    commits: Literal["all", "own", "named", ""] = ""
     allocated_tail: bool = False
     sized_by_page: bool = False
+    in_order: bool = False
     replace_flushes: bool = False
-    tears: bool = False
+    tears: Literal["prefix", "any", ""] = ""
+    splits: bool = False
+    garbage: bool = False
+    lies: bool = False
 
     @property
     def is_power_loss(self) -> bool:
@@ -74,7 +89,9 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             Preset("ordered", "prefix"),
             Preset("ext4", "log", commits="all", allocated_tail=True, replace_flushes=True),
             Preset("xfs", "log", commits="own", sized_by_page=True),
-            Preset("posix", "chains", tears=True),
+            Preset("btrfs", "log", commits="named", allocated_tail=True, in_order=True),
+            Preset("posix", "chains", tears="prefix"),
+            Preset("paranoid", "chains", tears="any", splits=True, garbage=True, lies=True),
         )
     }
 )

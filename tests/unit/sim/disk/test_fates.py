@@ -50,7 +50,8 @@ def disk(trace: Trace, preset: str) -> Disk:
 def test_nothing_lost_takes_nothing(trace: Trace, preset: str) -> None:
     """Where no effect is lost every operation is durable, done, or survived, and no call is named."""
     fates = fates_of(trace, preset, disk(trace, preset).state())
-    assert set(fates) == {"durable", "done", "survived"}
+    # Where a sync may have saved nothing, nothing is durable.
+    assert set(fates) == {"done", "survived"} if PRESETS[preset].lies else {"durable", "done", "survived"}
     assert lost_calls(trace, fates) == ()
 
 
@@ -65,7 +66,8 @@ def test_calls_are_named_exactly_where_something_was_taken(trace: Trace, preset:
         assert {effect[0] for effect in state.lost} <= taken
         assert bool(state.lost) == bool(taken)
         assert "durable" not in {fates[effect[0]] for effect in state.lost}
-        assert lost_calls(trace, fates) == tuple(sorted({trace.calls[index] or 0 for index in taken} - {0}))
+        calls = {trace.calls[index] for index in taken}
+        assert lost_calls(trace, fates) == tuple(sorted(call for call in calls if call is not None))
 
 
 def test_every_line_has_its_call_and_names(trace: Trace) -> None:
