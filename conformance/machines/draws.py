@@ -13,6 +13,15 @@ from hypothesis import strategies as st
 
 import strategies
 from conformance.contract import SessionHeader
+from conformance.model.operations import (
+    CloseInstance,
+    Create,
+    FlushInstance,
+    ListSessions,
+    OpenSession,
+    Operation,
+    Stat,
+)
 
 SPECIAL: Mapping[str, st.SearchStrategy[list[dict[str, Any]]]] = {
     "rich": strategies.event_bodies(),
@@ -52,6 +61,20 @@ POOLS = st.one_of(
 """Three ids for one program, of which two may be one: ordinary ones, ones that careless backends mix up, any."""
 
 BAD_RANGE = st.sampled_from([(-1, None), (0, -1), (1.5, None), ("0", None), (0, 2.0), (None, None), (0, "1")])
+
+
+def call_of(kind: int, instance: int, handle: int, session: str) -> Operation:
+    """One of the six calls of a service, by a number from 0 to 5."""
+    header = SessionHeader(session, 0)
+    choices: list[Operation] = [
+        Stat(instance, session),
+        CloseInstance(instance),
+        ListSessions(instance),
+        OpenSession(instance, handle, session, "read"),
+        FlushInstance(instance),
+        Create(instance, handle, header),
+    ]
+    return choices[kind]
 
 
 def with_id(header: SessionHeader, session: str) -> SessionHeader:

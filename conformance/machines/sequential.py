@@ -35,6 +35,7 @@ from conformance.machines.draws import (
     SESSION,
     SMALL,
     SPECIAL,
+    call_of,
     with_id,
 )
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
@@ -44,15 +45,12 @@ from conformance.model.operations import (
     CloseInstance,
     Create,
     Flush,
-    FlushInstance,
     Inspect,
     Leave,
-    ListSessions,
     OpenInstance,
     OpenSession,
     Operation,
     Read,
-    Stat,
 )
 from conformance.model.state import Handle
 
@@ -60,6 +58,9 @@ STEPS = 40
 """Operations in one program, at most."""
 
 MAX_INSTANCES = 3
+
+LATE = STEPS // 2
+"""Operations after which the only instance of a backend in memory may be closed."""
 
 
 class CallingMachine(RuleBasedStateMachine):
@@ -150,7 +151,8 @@ class CallingMachine(RuleBasedStateMachine):
         return len(self._live()) < MAX_INSTANCES if self._shares else not self._instances
 
     def _may_close_instance(self) -> bool:
-        return self._shares and bool(self._live())
+        # What is kept in memory goes with its only instance, so that is done late.
+        return bool(self._live()) and (self._shares or len(self._execution.operations) >= LATE)
 
     def _owned_elsewhere(self, instance: int, session: str) -> bool:
         stored = self._execution.judge.world.stored.get(session)
@@ -175,7 +177,7 @@ class CallingMachine(RuleBasedStateMachine):
         """The service's close, and another instance if none is left."""
         live = self._live()
         self._perform(CloseInstance(live[which % len(live)]))
-        if len(live) == 1:
+        if len(live) == 1 and self._shares:
             self._perform(self._next_instance())
 
     @precondition(_has_live)
@@ -200,15 +202,9 @@ class CallingMachine(RuleBasedStateMachine):
     @rule(which=INDEX, session=SESSION, kind=SMALL)
     def look(self, which: int, session: int, kind: int) -> None:
         """One session or all of them from outside; now and then the service's flush."""
-        instance = self._pick_instance(which)
-        choices: list[Operation] = [
-            Stat(instance, self._ids[session]),
-            ListSessions(instance),
-            FlushInstance(instance),
-            Stat(instance, self._ids[session]),
-            ListSessions(instance),
-        ]
-        self._perform(choices[kind])
+        # Of the six, the looks twice as often as the flush.
+        call = (0, 2, 4, 0, 2)[kind]
+        self._perform(call_of(call, self._pick_instance(which), self._next_handle(), self._ids[session]))
 
     # -- rules: handles --------------------------------------------------------------------------
 
@@ -279,6 +275,12 @@ class SequentialMachine(CallingMachine):
     def _may_inspect(self) -> bool:
         return "inspect" in self._kinds and self.job.backend.capabilities.storage == "files"
 
+    def _ended(self) -> list[int]:
+        return [each.number for each in self._execution.judge.world.instances.values() if each.closed]
+
+    def _has_ended(self) -> bool:
+        return bool(self._ended())
+
     def _has_closed(self) -> bool:
         return bool(self._closed_handles())
 
@@ -330,6 +332,13 @@ class SequentialMachine(CallingMachine):
         number = self._pick(self._closed_handles(), which).number
         choices: list[Operation] = [Close(number), Read(number), Flush(number), Append(number, []), Read(number, -1)]
         self._perform(choices[kind])
+
+    @precondition(_has_ended)
+    @rule(which=INDEX, session=SESSION, kind=INDEX)
+    def use_ended(self, which: int, session: int, kind: int) -> None:
+        """Any operation of a closed instance."""
+        ended = self._ended()
+        self._perform(call_of(kind, ended[which % len(ended)], self._next_handle(), self._ids[session]))
 
 
 def machine_for(job: Job, kind: type[CallingMachine] = SequentialMachine) -> type[CallingMachine]:
