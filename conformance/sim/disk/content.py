@@ -70,12 +70,13 @@ class FileOptions:
         else:
             self._sizings = [Sizing(0, file.base_size, (), bytes(file.data))]
         self._every: tuple[list[Content], list[Content]] | None = None
+        self._torn_pages: dict[tuple[int, tuple[int, ...]], list[tuple[int, Tear, bytes]]] = {}
         self.whole = sum(prod([len(allowed) for _, allowed in each.pages]) for each in self._sizings)
         self.torn = self._count_torn() if self._tears and file.pages else 0
 
     def _count_torn(self) -> int:
         return sum(
-            sum(1 for _ in self._tears_of(page, allowed)) * _others(sizing, page)
+            len(self._tears_of(page, allowed)) * _others(sizing, page)
             for sizing in self._sizings
             for page, allowed in sizing.pages
         )
@@ -102,23 +103,28 @@ class FileOptions:
                     for kept in product(*ranges):
                         yield self.content(sizing, kept, (index, tear, data))
 
-    def _tears_of(self, page: int, allowed: tuple[int, ...]) -> Iterator[tuple[int, Tear, bytes]]:
+    def _tears_of(self, page: int, allowed: tuple[int, ...]) -> list[tuple[int, Tear, bytes]]:
         """(versions that survive, the tear, the page as it is then), where it differs from every whole version."""
+        found = self._torn_pages.get((page, allowed))
+        if found is None:
+            found = self._torn_pages[page, allowed] = list(self._tear(page, allowed[::-1]))
+        return found
+
+    def _tear(self, page: int, allowed: tuple[int, ...]) -> Iterator[tuple[int, Tear, bytes]]:
         versions = self._file.pages[page]
-        oldest_first = allowed[::-1]
-        pages = [self._page(page, at).rstrip(b"\0") for at in oldest_first]
+        pages = [self._page(page, at).rstrip(b"\0") for at in allowed]
         sectors = [_sectors(each) for each in pages]
         seen = set(pages)
         for old in range(len(pages) - 1):
             for new in range(old + 1, len(pages)):
-                differing = [number for number in range(PAGE // SECTOR) if sectors[old][number] != sectors[new][number]]
+                pairs = zip(sectors[old], sectors[new], strict=True)
+                differing = [number for number, (one, other) in enumerate(pairs) if one != other]
                 # A cut behind the last sector that differs is the whole new page.
                 for number in reversed(differing[:-1]):
                     torn = _torn(pages[old], pages[new], number + 1)
                     if torn not in seen:
                         seen.add(torn)
-                        tear = (versions[oldest_first[new] - 1].op, page, number + 1)
-                        yield oldest_first[old], tear, torn
+                        yield allowed[old], (versions[allowed[new] - 1].op, page, number + 1), torn
 
     def _page(self, page: int, at: int) -> bytes:
         """A page of which so many versions survive."""
@@ -187,7 +193,7 @@ def _others(sizing: Sizing, page: int) -> int:
 
 
 def _sectors(page: bytes) -> list[bytes]:
-    """The sectors of a page, without the NUL at the ends of those that are cut short."""
+    """The sectors of a page that has no NUL at its end, without the NUL at their ends."""
     return [page[at : at + SECTOR].rstrip(b"\0") for at in range(0, PAGE, SECTOR)]
 
 

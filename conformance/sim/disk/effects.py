@@ -31,21 +31,18 @@ class Names:
 
     Attributes:
         ino: the inode whose names they are. entries: (directory, name, inode or None), in order.
+        keys: the names that it concerns.
     """
 
     effect: Effect
     ino: int
     entries: tuple[tuple[int, str, int | None], ...]
+    keys: frozenset[Key]
 
     @property
     def op(self) -> int:
         """The index of its operation."""
         return self.effect[0]
-
-    @property
-    def keys(self) -> frozenset[Key]:
-        """The names that it concerns."""
-        return frozenset(entry[:2] for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +131,9 @@ class Pending:
         self.count += 1
 
     def _named(self, ino: int, *entries: tuple[int, str, int | None]) -> None:
-        if self.preset.splits:
-            self.log.extend(Names((self.count, "entry", at), ino, (entry,)) for at, entry in enumerate(entries))
-        else:
-            self.log.append(Names((self.count, "entry", 0), ino, entries))
+        for number, together in enumerate([(each,) for each in entries] if self.preset.splits else [entries]):
+            keys = frozenset([entry[:2] for entry in together])
+            self.log.append(Names((self.count, "entry", number), ino, together, keys))
         self.log_stamp += 1
         for directory, _, _ in entries:
             self._changed[directory] = self.count

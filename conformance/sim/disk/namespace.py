@@ -25,6 +25,7 @@ class Places:
         files: (path, inode), sorted; directories, symlinks (path, target) and specials as in a `Tree`.
         inodes: path -> inode, of everything.
         linked: sets of paths, each in order, that are one file; sorted.
+        distinct: the inodes of files, each once. columns: (path, place of its inode in `distinct`), sorted.
     """
 
     files: tuple[tuple[str, int], ...]
@@ -33,6 +34,8 @@ class Places:
     specials: frozenset[str]
     inodes: dict[str, int]
     linked: tuple[tuple[str, ...], ...]
+    distinct: tuple[int, ...]
+    columns: tuple[tuple[str, int], ...]
 
     @property
     def names(self) -> tuple[object, ...]:
@@ -173,8 +176,17 @@ def _walk(pending: Pending, above: tuple[str, ...], changed: dict[int, dict[str,
         inodes[path] = ino
     files.sort()
     symlinks.sort()
-    paths = frozenset(directories.values())
-    return Places(tuple(files), paths, tuple(symlinks), frozenset(specials), inodes, linked_paths(files))
+    distinct = {ino: place for place, ino in enumerate(dict.fromkeys([ino for _, ino in files]))}
+    return Places(
+        tuple(files),
+        frozenset(directories.values()),
+        tuple(symlinks),
+        frozenset(specials),
+        inodes,
+        linked_paths(files),
+        tuple(distinct),
+        tuple([(path, distinct[ino]) for path, ino in files]),
+    )
 
 
 def linked_paths(files: list[tuple[str, int]]) -> tuple[tuple[str, ...], ...]:

@@ -18,7 +18,7 @@ from conformance.sim.disk.content import Content, FileOptions, Tear
 from conformance.sim.disk.effects import Pending
 from conformance.sim.disk.graph import Graph, graph_of
 from conformance.sim.disk.image import FileSystem, Tree
-from conformance.sim.disk.namespace import Namespace, Namespaces
+from conformance.sim.disk.namespace import Namespace, Namespaces, Places
 from conformance.sim.disk.presets import Preset
 from conformance.sim.disk.state import State
 
@@ -68,24 +68,24 @@ class Survival:
             self._spaces = (most, *self._namespaces.every(most))
         return self._spaces[1:]
 
-    def _options(self, namespace: Namespace) -> dict[int, FileOptions]:
-        """Inode -> what may be left of it, for the files that have a name."""
-        found: dict[int, FileOptions] = {}
+    def _options(self, namespace: Namespace) -> list[FileOptions]:
+        """What may be left of each file that has a name."""
+        found: list[FileOptions] = []
         files, known, deciding = self._pending.files, self._known, self._deciding
-        for _, ino in namespace.places.files:
+        for ino in namespace.places.distinct:
             file = files[ino]
             # Without a log the names that survive decide nothing about a file.
             kept = namespace.kept.intersection(deciding[ino]) if ino in deciding else NOTHING
             options = known.get((ino, kept))
             if options is None or options.stamp != file.stamp:
                 options = known[ino, kept] = FileOptions(self._pending, file, kept)
-            found[ino] = options
+            found.append(options)
         return found
 
     def count(self, most: int) -> tuple[int, bool]:
         """In how many ways effects may survive, as far as they were counted, and whether that is all of them."""
         spaces, is_all = self._every_namespace(most)
-        legal = sum(_ways(self._options(each).values()) for each in spaces)
+        legal = sum([_ways(self._options(each)) for each in spaces])
         return (legal, True) if is_all else (legal + most, False)
 
     def every(self, most: int) -> tuple[list[State] | None, int]:
@@ -95,7 +95,7 @@ class Survival:
         """
         spaces, is_all = self._every_namespace(most)
         options = [self._options(each) for each in spaces]
-        legal = sum(_ways(each.values()) for each in options)
+        legal = sum([_ways(each) for each in options])
         if not is_all:
             return None, legal + most
         if legal > most:
@@ -114,8 +114,7 @@ class Survival:
         self._follow_log()
         namespace = self._namespaces.at(frozenset([each.effect for each in pending.log if each.effect not in gone]))
         contents: list[Content] = []
-        options = self._options(namespace)
-        for ino, each in options.items():
+        for ino, each in zip(namespace.places.distinct, self._options(namespace), strict=True):
             file = pending.files[ino]
             steps = sum(step.effect not in gone for step in file.sizes)
             versions = {
@@ -126,58 +125,40 @@ class Survival:
             contents.append(each.at(steps, versions, tear, garbage))
             if contents[-1].tear is not None:
                 tear = None
-        maker = _Maker(namespace, options)
-        return maker.state(contents, maker.key(contents))
+        return _state(namespace, contents, _key(namespace.places, contents))
 
 
-def _collect(namespace: Namespace, options: dict[int, FileOptions], found: dict[Hashable, State]) -> None:
+def _collect(namespace: Namespace, options: list[FileOptions], found: dict[Hashable, State]) -> None:
     """Add every state with these names."""
-    every = [each.every() for each in options.values()]
+    every = [each.every() for each in options]
     whole = [each for each, _ in every]
     rows: Iterable[tuple[Content, ...]] = product(*whole)
     for index, (_, torn) in enumerate(every):
         if torn:
             rows = chain(rows, product(*whole[:index], torn, *whole[index + 1 :]))
-    maker = _Maker(namespace, options)
     for contents in rows:
-        key = maker.key(contents)
+        key = _key(namespace.places, contents)
         if key not in found:
-            found[key] = maker.state(contents, key)
+            found[key] = _state(namespace, contents, key)
 
 
-class _Maker:
-    """Makes the states with the names of one namespace.
+def _key(places: Places, contents: Sequence[Content]) -> Hashable:
+    """As `key_of` tells it of the tree."""
+    files = tuple([(path, contents[at].data) for path, at in places.columns])
+    return files, places.directories, places.symlinks, places.specials, places.linked
 
-    Args:
-        options: of the files, in the order of the contents that are to be given.
-    """
 
-    __slots__ = ("_lost", "_names", "_places", "_rest", "_symlinks")
-
-    def __init__(self, namespace: Namespace, options: dict[int, FileOptions]) -> None:
-        names = self._names = namespace.places
-        at = {ino: number for number, ino in enumerate(options)}
-        self._places = [(path, at[ino]) for path, ino in names.files]
-        self._lost = namespace.lost
-        self._symlinks = dict(names.symlinks)
-        self._rest = names.directories, names.symlinks, names.specials, names.linked
-
-    def key(self, contents: Sequence[Content]) -> Hashable:
-        """As `key_of` tells it of the tree."""
-        return (tuple([(path, contents[at].data) for path, at in self._places]), *self._rest)
-
-    def state(self, contents: Sequence[Content], key: Hashable) -> State:
-        """The state with these contents."""
-        lost = self._lost
-        tear: Tear | None = None
-        for each in contents:
-            if each.lost:
-                lost += each.lost
-                tear = each.tear or tear
-        files = {path: contents[at].data for path, at in self._places}
-        names = self._names
-        tree = Tree(files, names.directories, self._symlinks, names.specials, names.inodes)
-        return State(tuple(sorted(lost)) if len(lost) > 1 else lost, tear, tree, key)
+def _state(namespace: Namespace, contents: Sequence[Content], key: Hashable) -> State:
+    """The state with these names and contents."""
+    places, lost = namespace.places, namespace.lost
+    tear: Tear | None = None
+    for each in contents:
+        if each.lost:
+            lost += each.lost
+            tear = each.tear or tear
+    files = {path: contents[at].data for path, at in places.columns}
+    tree = Tree(files, places.directories, dict(places.symlinks), places.specials, places.inodes)
+    return State(tuple(sorted(lost)) if len(lost) > 1 else lost, tear, tree, key)
 
 
 def _ways(options: Iterable[FileOptions]) -> int:
