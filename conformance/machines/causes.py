@@ -26,10 +26,15 @@ Cause = Literal[
     "missing entry",
     "reordered files",
     "stranded buffer",
+    "none of these",
 ]
 
 FUSING = "TORN-02"
 """The clause about what the first append after recovery meets."""
+
+
+LOSSES = ("DUR-01", "DUR-02", "DUR-04", "DUR-08", "DUR-09", "DUR-11")
+"""Clauses about something that is not there."""
 
 
 def cause_of(
@@ -51,7 +56,7 @@ def cause_of(
         return "fused record"
     lost = [trace.ops[effect[0]] for effect in state.lost if 0 <= effect[0] < len(trace.ops)]
     if not lost and state.tear is None:
-        return _of_nothing_lost(trace, following, preset, state)
+        return _of_nothing_lost(trace, following, preset, state, violation)
     entries = [op for op in lost if isinstance(op, ops.Create | ops.Mkdir | ops.Link | ops.Symlink | ops.Rename)]
     contents = [op for op in lost if isinstance(op, ops.Write | ops.Truncate | ops.Fallocate)]
     if any(isinstance(op, ops.Rename) for op in entries):
@@ -67,11 +72,14 @@ def cause_of(
     return "torn record"
 
 
-def _of_nothing_lost(trace: Trace, following: ops.DiskOp | None, preset: str, state: State) -> Cause:
+def _of_nothing_lost(
+    trace: Trace, following: ops.DiskOp | None, preset: str, state: State, violation: Violation
+) -> Cause:
     """Everything that was written is there: the call was cut short, or the bytes never left the process."""
     latest = next((op for op in reversed(trace.ops) if isinstance(op, ops.Change)), None)
     if isinstance(trace.ops[-1], ops.Marker) and not PRESETS[preset].is_power_loss:
-        return "stranded buffer"
+        # Nothing was lost and no call was cut short: what is missing was never written.
+        return "stranded buffer" if violation.clause in LOSSES else "none of these"
     filled = following.replaced if isinstance(following, ops.Rename) else getattr(following, "ino", None)
     paths = [path for path, ino in state.tree.inodes.items() if ino == filled]
     if any(not state.tree.files.get(path, b"x") for path in paths):

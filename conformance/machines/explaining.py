@@ -68,10 +68,11 @@ class Explainer:
         self._job = job
         self._presets = presets
         self._laboratory = Laboratory(job)
-        self._deadline = time.monotonic() + SECONDS
+        self._deadline = 0.0
 
     def explain(self, finding: Finding) -> Explained | None:
         """The story of a finding; None where it needs no crash, or does not fail again."""
+        self._deadline = time.monotonic() + SECONDS
         before, crash = _last_crash(finding.program.operations)
         if crash is None:
             return None

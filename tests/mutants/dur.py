@@ -115,7 +115,13 @@ class temporary_is_not_synced(GoodFiles):
         """Count on the directory's sync."""
 
 
-@planted(GOOD, breaks="DUR-01", report="R109", crash=Crashes("xfs", "zero-length replacement", "fsync(temporary file)"))
+@planted(
+    GOOD,
+    breaks="DUR-01",
+    also=("DUR-02", "DUR-11"),
+    report="R109",
+    crash=Crashes("xfs", "zero-length replacement", "fsync(temporary file)"),
+)
 class replaces_without_fsync(GoodFiles):
     """Each batch makes a new file of the whole log and renames it over the old one; a flush syncs the directory."""
 
@@ -412,3 +418,14 @@ class takes_over_with_the_first_append(GoodHandle):
             self.found = False
             super().take_over()
         super().write_behind(data)
+
+
+@planted(GOOD, breaks="DUR-03", also=("MAT-02", "MAT-03"), crash=Crashes("kill", "none of these"))
+class creation_is_stored_at_once(GoodFiles):
+    """A session has its log from its creation on, though nobody wrote to it, and the backend does not say so."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Store an empty session."""
+        handle = await super().create(header, inherited_event_count)
+        await handle.flush()
+        return handle

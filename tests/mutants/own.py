@@ -7,7 +7,10 @@ from pathlib import Path
 
 from planting import (
     FILES,
+    GOOD,
     MEMORY,
+    Crashes,
+    GoodFiles,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -193,3 +196,24 @@ class idle_owner_is_put_out(MemoryPersistence):
         session = self._sessions[header.id]
         asyncio.get_running_loop().call_later(300, setattr, session, "writer", None)
         return handle
+
+
+@planted(GOOD, breaks="OWN-08", also=("DUR-07", "DUR-06"), crash=Crashes("kill", "none of these"))
+class lock_file_outlives_its_owner(GoodFiles):
+    """Whoever owns a session keeps a file beside its log, and a file that is there means an owner that lives."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Look for the file of another owner, and leave one."""
+        handle = await super().open(session_id, access)
+        mark = self.place(session_id).with_suffix(".owner")
+        if access == "write" and mark.exists():
+            self.writers.pop(session_id)
+            raise SessionAlreadyOwnedError(f"session {session_id!r} is owned", session_id=session_id)
+        if access == "write":
+            mark.touch()
+        return handle
+
+    def release(self, handle: PlainHandle) -> None:
+        """Take the file away."""
+        super().release(handle)
+        self.place(handle.id).with_suffix(".owner").unlink(missing_ok=True)

@@ -83,6 +83,7 @@ Cause = Literal[
     "missing entry",
     "reordered files",
     "stranded buffer",
+    "none of these",
 ]
 """What a crash left that the mutant cannot live with: the class that an explanation names."""
 

@@ -11,7 +11,8 @@ write, one step of a size (each page edge on the way, and the end). Effects on t
 *chain*: the newest is what memory holds, so a later one on the disk contains the earlier, and only a prefix of a chain
 survives. Sizes and pages are apart: bytes below the size that no page covers read as NUL, pages beyond it are not seen.
 A barrier shortens chains from the front; which chains, and which effects cannot survive without others, is what a
-*preset* says (`presets`): `kill`, `ordered`, `ext4`, `xfs`, `posix`, from the weakest adversary to the strongest. A
+*preset* says (`presets`): `kill`, `ordered`, `ext4`, `xfs`, `btrfs`, `posix`, `paranoid`, from the weakest adversary to
+the strongest; `btrfs` is for information and `paranoid` for the curious, and no durability level has either. A
 killed process syncs nothing: what it wrote stays pending, and what the next one does is appended to the same trace. A
 call that failed has done nothing. What was there before the recording began is durable.
 
@@ -19,13 +20,13 @@ The presets rest on crash images that were really taken from ext4 and XFS (`test
 them is among the states of its preset, and of `posix`.
 
 From the bottom: `ops` (the operations), `image` (a tree by inode), `capture`, `session`, `patching`, `routes_*` and
-`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `effects`
-(what is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two factors of
-a state), `states` (all of them, counted, enumerated within a budget, or chosen), `fates` (the same told to people),
-`materialise` (a state as plain files), `remains` (what a dead process had open).
+`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `chains`
+and `effects` (what is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two factors of
+a state), `state`, `ordered`, `survival`, `sampling`, `untrusted` and `states` (all of them, counted, enumerated within a
+budget, or chosen), `fates` (the same told to people), `materialise` (a state as plain files), `remains` (what a dead
+process had open).
 
-Not simulated: modes, owners, times and extended attributes, which are given back as they were; btrfs; a disk that lies
-about a sync, splits a rename, or leaves garbage. Faults of the living disk (a failed fsync, a full disk) and the
+Not simulated: modes, owners, times and extended attributes, which are given back as they were. Faults of the living disk (a failed fsync, a full disk) and the
 recorder for other processes are not built yet. Memory mappings, and input and output that C extensions do by
 themselves, make a recording doubtful (`Recorder.doubts`), and crashes of that backend *not measured*; what a forked
 child does is found by the image check alone.
