@@ -20,16 +20,16 @@ The presets rest on crash images that were really taken from ext4 and XFS (`test
 them is among the states of its preset, and of `posix`.
 
 From the bottom: `ops` (the operations), `image` (a tree by inode), `capture`, `session`, `patching`, `routes_*` and
-`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `chains`
-and `effects` (what is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two factors of
-a state), `state`, `ordered`, `survival`, `sampling`, `untrusted` and `states` (all of them, counted, enumerated within a
-budget, or chosen), `fates` (the same told to people), `materialise` (a state as plain files), `remains` (what a dead
-process had open).
+`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `chains` and
+`effects` (what is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two
+factors of a state), `state`, `ordered`, `survival`, `sampling`, `untrusted` and `states` (all of them, counted,
+enumerated within a budget, or chosen), `fates` (the same told to people), `materialise` (a state as plain files),
+`remains` (what a dead process had open).
 
-Not simulated: modes, owners, times and extended attributes, which are given back as they were. Faults of the living disk (a failed fsync, a full disk) and the
-recorder for other processes are not built yet. Memory mappings, and input and output that C extensions do by
-themselves, make a recording doubtful (`Recorder.doubts`), and crashes of that backend *not measured*; what a forked
-child does is found by the image check alone.
+Not simulated: modes, owners, times and extended attributes, which are given back as they were. Faults of the living
+disk (a failed fsync, a full disk) and the recorder for other processes are not built yet. Memory mappings, and input
+and output that C extensions do by themselves, make a recording doubtful (`Recorder.doubts`), and crashes of that
+backend *not measured*; what a forked child does is found by the image check alone.
 """
 
 from __future__ import annotations
