@@ -21,12 +21,10 @@ from hypothesis.stateful import initialize, precondition, rule
 
 import strategies
 from conformance.clauses import Need
-from conformance.contract import Access
 from conformance.machines.draws import INDEX, POOLS, SESSION
 from conformance.machines.job import Job, MachineSpec
 from conformance.machines.sequential import CallingMachine, hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
-from conformance.model.crash_blame import is_hit
 from conformance.model.operations import (
     Append,
     Close,
@@ -60,18 +58,26 @@ WORK = st.lists(
 """What is done to one session or another before a crash."""
 
 UNDER_WAY = st.sampled_from(
-    ("append", "append at a boundary", "flush", "close", "service flush", "create", "open instance", "restart")
+    (
+        "nothing",
+        "append",
+        "append at a boundary",
+        "nothing",
+        "flush",
+        "close",
+        "service flush",
+        "create",
+        "open instance",
+        "restart",
+    )
 )
 """What a crash comes inside of."""
 
 LATER = st.sampled_from(("look", "own", "look twice", "crash again", "go on"))
 """What comes after a crash."""
 
-RECOVERING = st.sampled_from(("open session", "open instance", "open session", "append", "flush", "look"))
+RECOVERING = st.sampled_from(("open instance", "open session", "append", "flush"))
 """What is crashed of a recovery."""
-
-FIRST = st.sampled_from(("between", "inside", "recovery", "second life"))
-"""The first crash of a program."""
 
 
 class CrashingMachine(CallingMachine):
@@ -83,21 +89,15 @@ class CrashingMachine(CallingMachine):
     def begin(self, kinds: frozenset[str], pool: tuple[str, ...], data: st.DataObject) -> None:
         """What this program is about, and its first crash."""
         self._kinds, self._ids = kinds, pool
-        match data.draw(FIRST):
-            case "between":
-                self._crash_between(data)
-            case "inside":
-                self._crash_inside(data)
-            case "recovery":
-                self._crash_recovery(data)
-            case _:
-                self._crash_second_life(data)
+        self._work_and_crash(data)
 
     # -- what there is ---------------------------------------------------------------------------
 
     def _presets(self, *, power_loss: bool) -> tuple[str, ...]:
-        losses = tuple(each for each in self.job.presets if PRESETS[each].is_power_loss)
-        return losses if power_loss and losses else self.job.presets
+        return tuple(each for each in self.job.presets if PRESETS[each].is_power_loss or not power_loss)
+
+    def _may_lose_power(self) -> bool:
+        return bool(self._presets(power_loss=True)) and self._has_writer()
 
     def _may_take(self, instance: int, session: str) -> bool:
         """Whether taking the session would not make two writers that nobody keeps apart."""
@@ -184,61 +184,19 @@ class CrashingMachine(CallingMachine):
         preset = choices.pick(self._presets(power_loss=power_loss), "preset")
         self._attempt(lambda: self._execution.crash(preset, choices, during))
 
-    def _work_first(self, data: st.DataObject) -> int:
-        """Some work; returns the session that it came to."""
+    def _work_and_crash(self, data: st.DataObject) -> None:
         session = data.draw(SESSION)
         for what in data.draw(WORK):
             self._work(what, session, data)
             session = (session + data.draw(st.integers(0, 1))) % len(self._ids)
-        return session
-
-    def _crash_between(self, data: st.DataObject) -> None:
-        self._work_first(data)
-        self._crash(data)
-        self._come_back(data)
-
-    def _crash_inside(self, data: st.DataObject) -> None:
-        session = self._work_first(data)
         self._crash(data, self._under_way(data.draw(UNDER_WAY), session, data))
         self._come_back(data)
-
-    def _crash_recovery(self, data: st.DataObject) -> None:
-        """What no barrier covers is torn, and then the recovery of it is crashed too."""
-        session = self._work_first(data)
-        self._work("append", session, data)
-        during = self._under_way("append", session, data) if data.draw(st.booleans()) else None
-        self._crash(data, during, power_loss=True)
-        self._crash_again(data)
-        self._come_back(data)
-
-    def _crash_second_life(self, data: st.DataObject) -> None:
-        """The process dies, the next one takes over what it left unsynced and flushes, and then the power fails."""
-        session = self._work_first(data)
-        dead = self._writer(self._ids[session])
-        if dead is not None:
-            batch = self._next_append(dead, data, at_a_boundary=False)
-            choices, is_inside = DrawnChoices(data), data.draw(st.booleans())
-            if not is_inside:
-                self._perform(batch)
-            self._attempt(lambda: self._execution.crash("kill", choices, batch if is_inside else None))
-            self._take_over(dead.session.id, data)
-        self._crash(data, power_loss=True)
-        self._come_back(data)
-
-    def _take_over(self, name: str, data: st.DataObject) -> None:
-        handle = self._open(self._fresh(), name, writes=True)
-        if handle is None:
-            return
-        if data.draw(st.booleans()):
-            self._perform(Read(handle.number))
-            self._go_on(handle)
-        self._perform(Close(handle.number) if data.draw(st.booleans()) else Flush(handle.number))
 
     def _come_back(self, data: st.DataObject) -> None:
         """A fresh instance after a crash, and what it does first."""
         later = data.draw(LATER)
         if later == "crash again":
-            self._crash_again(data)
+            self._crash_recovery(data)
         instance = self._fresh()
         if later == "look twice":
             self._look(instance)
@@ -284,26 +242,15 @@ class CrashingMachine(CallingMachine):
         batch = strategies.numbered(strategies.palette_bodies(1), len(handle.session.log))
         self._perform(Append(handle.number, batch))
 
-    def _most_torn(self) -> list[str]:
-        """The ids, those first of whose sessions the latest crash may have torn something."""
-
-        def is_whole(name: str) -> bool:
-            found = self._execution.judge.world.stored.get(name)
-            recovery = None if found is None else found.recovery
-            return recovery is None or not is_hit(recovery.stake, recovery.damage)
-
-        return sorted(self._names(), key=is_whole)
-
-    def _crash_again(self, data: st.DataObject) -> None:
+    def _crash_recovery(self, data: st.DataObject) -> None:
         """Crash while an instance, or the first owner, is taking over."""
-        what, names = data.draw(RECOVERING), self._most_torn()
+        what, session = data.draw(RECOVERING), data.draw(SESSION)
         if what == "open instance":
             self._crash(data, self._next_instance())
             return
-        instance, name = self._fresh(), names[data.draw(st.integers(0, len(names) - 1))]
-        if what in ("open session", "look"):
-            access: Access = "read" if what == "look" else "write"
-            self._crash(data, OpenSession(instance, self._next_handle(), name, access))
+        instance, name = self._fresh(), self._ids[session]
+        if what == "open session":
+            self._crash(data, OpenSession(instance, self._next_handle(), name, "write"))
             return
         handle = self._open(instance, name, writes=True)
         if handle is None or what == "flush":
@@ -315,24 +262,30 @@ class CrashingMachine(CallingMachine):
     # -- rules -----------------------------------------------------------------------------------
 
     @rule(data=st.data())
-    def crash_between_calls(self, data: st.DataObject) -> None:
+    def crash(self, data: st.DataObject) -> None:
         """Some work, a crash, and what comes after."""
-        self._crash_between(data)
+        self._work_and_crash(data)
 
-    @rule(data=st.data())
-    def crash_inside_a_call(self, data: st.DataObject) -> None:
-        """The same with a call under way."""
-        self._crash_inside(data)
-
-    @rule(data=st.data())
-    def crash_inside_a_recovery(self, data: st.DataObject) -> None:
-        """The same, and another crash while that is recovered from."""
-        self._crash_recovery(data)
-
-    @rule(data=st.data())
-    def crash_a_second_life(self, data: st.DataObject) -> None:
-        """A kill, and a power loss once another process has taken over."""
-        self._crash_second_life(data)
+    @precondition(_may_lose_power)
+    @rule(which=INDEX, inside=st.booleans(), appends=st.booleans(), closes=st.booleans(), data=st.data())
+    def kill_then_lose_power(
+        self, which: int, inside: bool, appends: bool, closes: bool, data: st.DataObject
+    ) -> None:  # fmt: skip
+        """The process dies, the next one takes over what it left unsynced and flushes, and then the power fails."""
+        dead = self._pick(self._open_handles("write"), which)
+        batch = self._next_append(dead, data, at_a_boundary=False)
+        choices = DrawnChoices(data)
+        if not inside:
+            self._perform(batch)
+        self._attempt(lambda: self._execution.crash("kill", choices, batch if inside else None))
+        handle = self._open(self._fresh(), dead.session.id, writes=True)
+        if handle is not None:
+            if appends:
+                self._perform(Read(handle.number))
+                self._go_on(handle)
+            self._perform(Close(handle.number) if closes else Flush(handle.number))
+        self._crash(data, power_loss=True)
+        self._come_back(data)
 
     @precondition(CallingMachine._has_writer)
     @rule(which=INDEX, covers=st.booleans(), data=st.data())
