@@ -101,7 +101,7 @@ class date_accepted_as_text(_Changing):
         return value.isoformat() if isinstance(value, datetime.date) else value
 
 
-@planted(ROWS, breaks="JSON-02", report="R216")
+@planted(ROWS, breaks="JSON-02", also=("MAT-02",), report="R216")
 class refused_value_leaves_the_events_before_it(RowsHandle):
     """Each event is checked when it is stored, so that a NaN behind good events comes too late."""
 

@@ -202,7 +202,7 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
             if item.skip or not isinstance(item.check, Scenario):
                 continue
             root = workspace.fresh_root()
-            execution = Execution(backend, root, watchdog=watchdog)
+            execution = Execution(backend, root, watchdog=watchdog, crashes=Need.CRASH in item.check.needs)
             found: Violation | None = None
             try:
                 item.check.body(Script(execution))
