@@ -72,7 +72,7 @@ def test_programs_on_memory_look_at_no_files(world: tuple[Workspace, Watchdog]) 
 
 
 class OpenHandle(PLAIN.PlainHandle):  # type: ignore[misc, name-defined]
-    """Lets everybody read the file, and forgets what is past the tenth event."""
+    """Lets everybody read the file, and forgets what is past the eighteenth event."""
 
     def write(self, batch: list[SessionEvent]) -> None:
         """Write, and let everybody read."""
@@ -80,9 +80,9 @@ class OpenHandle(PLAIN.PlainHandle):  # type: ignore[misc, name-defined]
         os.chmod(self.path, 0o644)
 
     async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
-        """Ten events at most."""
+        """Eighteen events at most."""
         found: list[SessionEvent] = await super().read(offset, length)
-        return [event for event in found if event["seq"] < 10]
+        return [event for event in found if event["seq"] < 18]
 
 
 class OpenFiles(PLAIN.PlainFiles):  # type: ignore[misc, name-defined]
