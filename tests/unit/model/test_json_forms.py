@@ -57,6 +57,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "size": NUMBERS,
     "width": NUMBERS,
     "sessions": st.lists(st.text(max_size=4), max_size=2),
+    "seconds": st.floats(0, 10),
+    "bytes_only": st.booleans(),
 }
 CALLS = st.one_of(
     [

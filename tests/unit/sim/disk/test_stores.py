@@ -180,7 +180,8 @@ def test_every_cause_has_a_mutant() -> None:
     assert set(CAUSES.values()) <= CRASHING.keys()
     assert len(CRASHING) >= 30
     assert len({mutant.crash.cause for mutant in CRASHING.values() if mutant.crash is not None}) == 8
-    assert {name for name in mutants() if name.partition(".")[0] in ("dur", "torn")} == CRASHING.keys()
+    harmless = {name for name, mutant in mutants().items() if mutant.crash and mutant.crash.cause == "none of these"}
+    assert {name for name in mutants() if name.partition(".")[0] in ("dur", "torn")} - harmless == CRASHING.keys()
 
 
 NEEDED_IN = ("small", "edge")
