@@ -6,7 +6,7 @@ they are not, the model overlooked something, and that is told too. Where it all
 ones, their worlds are not the same any more, and the partner leaves for the rest of the program. A partner in memory
 has no second instance: it stands aside while several instances live, and is built anew from the model's state when one
 is left. No partner crashes: it stands aside from a crash on, until the recovery has shown what every session holds and
-one instance lives, and is then built anew too.
+one instance lives, and is then built anew too. Nor does its storage fail: where that of the backend does, they part.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from conformance.model.operations import (
     Crash,
     Create,
     Discard,
+    Fail,
     Flush,
     ListSessions,
     OpenInstance,
@@ -85,6 +86,7 @@ class Partner:
         if self._waits:
             self._return_if_told(judge)
             return None
+        self._parted = self._parted or isinstance(operation, Fail)
         if self._parted or (not self._shares_storage and self._steps_aside(operation, judge)):
             return None
         answer = self._perform(operation)

@@ -14,9 +14,12 @@ from types import FrameType, TracebackType
 from typing import Self
 
 LIMIT_S = 20.0
-"""Wall seconds that one call may hold the thread."""
+"""Wall seconds that one call may hold the thread, those left out in which the thread waited for a processor."""
 
 _TICK_S = 1.0
+
+_SCHEDULING = "/proc/self/schedstat"
+"""Linux tells here, of the main thread, the nanoseconds on a processor and those spent waiting for one."""
 
 
 class WallHang(BaseException):
@@ -24,6 +27,15 @@ class WallHang(BaseException):
 
     Not an ``Exception``: a backend's own ``except Exception`` must not take it for a fault of its storage.
     """
+
+
+def _waited_s() -> float:
+    """Seconds for which the main thread was ready to run and other processes had the processors; 0 where not told."""
+    try:
+        with open(_SCHEDULING, encoding="ascii") as told:
+            return int(told.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _forget(error: BaseException) -> None:
@@ -41,6 +53,8 @@ class Watchdog:
         self._call = ""
         self._remember: Callable[[BaseException], None] = _forget
         self._since: float | None = None
+        self._seen: float | None = None
+        self._waited = 0.0
         self._armed = False
 
     def watch(self, call: str, remember: Callable[[BaseException], None]) -> None:
@@ -53,7 +67,12 @@ class Watchdog:
 
     def _tick(self, signum: int, frame: FrameType | None) -> None:
         since = self._since
-        if since is not None and time.monotonic() - since > self._limit_s:
+        if since is None:
+            return
+        if since != self._seen:
+            # The first look at this call: what the thread waited from here on is not the backend's time.
+            self._seen, self._waited = since, _waited_s()
+        if time.monotonic() - since - (_waited_s() - self._waited) > self._limit_s:
             self._since = None
             hang = WallHang(f"{self._call} held the thread for more than {self._limit_s:.0f} s of wall time")
             self._remember(hang)

@@ -57,6 +57,7 @@ class ErrorView:
         type_name: the class's own name.
         members: the members of an exception group.
         notes: notes and the texts of the cause chain, for a session named there (FLUSH-02).
+        fault: it is a fault that the kit made the storage have, or one stands among its causes, contexts or members.
     """
 
     kind: str
@@ -68,6 +69,7 @@ class ErrorView:
     location: str | None = None
     members: tuple[ErrorView, ...] = ()
     notes: tuple[str, ...] = ()
+    fault: bool = False
 
     def __str__(self) -> str:
         if self.kind == "SessionContiguityError":
@@ -87,6 +89,27 @@ class CrashView:
 
     lost_calls: tuple[int, ...] = ()
     lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FaultView:
+    """A storage call that failed, or took a part only, because the program said so.
+
+    Attributes:
+        kind: what kind of call it was. error: the name of the error, "" for none. how: as in ``Fail``.
+        session: id of the session whose artifact it touched, or what lies beside that in a directory of its own; None
+            where it was something else, or nobody tells.
+    """
+
+    kind: str
+    error: str
+    how: str
+    session: str | None = None
+
+    def __str__(self) -> str:
+        what = {"landed": "was done and reported as", "short": "took a part, then"}.get(self.how, "met")
+        about = "" if self.session is None else f" of session {self.session!r:.60}"
+        return f"{self.kind}{about} {what} {self.error}" if self.error else f"{self.kind}{about} took a part"
 
 
 Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | CrashView | list[Any]
@@ -137,11 +160,12 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A call ends."""
+    """A call ends; ``faults`` are those that the storage had since the completion before it."""
 
     call: int
     outcome: Outcome
     at: int = 0
+    faults: tuple[FaultView, ...] = ()
 
 
 Event = Invocation | Completion
@@ -158,14 +182,16 @@ def event_to_json(event: Event) -> dict[str, Any]:
             "at": event.at,
             "operation": event.operation.to_json(),
         }
-    return {"event": "complete", "call": event.call, "at": event.at, "outcome": outcome_to_json(event.outcome)}
+    form = {"event": "complete", "call": event.call, "at": event.at, "outcome": outcome_to_json(event.outcome)}
+    return {**form, "faults": [asdict(each) for each in event.faults]} if event.faults else form
 
 
 def event_from_json(form: dict[str, Any]) -> Event:
     """The inverse of ``event_to_json``."""
     if form["event"] == "invoke":
         return Invocation(form["call"], operation_from_json(form["operation"]), form["client"], form["at"])
-    return Completion(form["call"], outcome_from_json(form["outcome"]), form["at"])
+    faults = tuple(FaultView(**each) for each in form.get("faults", ()))
+    return Completion(form["call"], outcome_from_json(form["outcome"]), form["at"], faults)
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, Any]:

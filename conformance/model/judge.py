@@ -24,8 +24,10 @@ from conformance.model.operations import (
     Crash,
     Create,
     Discard,
+    Fail,
     Flush,
     FlushInstance,
+    Heal,
     Inspect,
     Leave,
     ListSessions,
@@ -77,6 +79,8 @@ RULES: dict[type[Operation], Rule] = {
     StartCounting: cost_rules.start_counting,
     ReadCounters: cost_rules.read_counters,
     Crash: crash_rules.crash,
+    Fail: service_rules.nothing_to_judge,
+    Heal: service_rules.nothing_to_judge,
 }
 
 

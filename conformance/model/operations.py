@@ -8,29 +8,18 @@ written down. Arguments are held as given, wrong ones included; nothing here che
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
-from types import MappingProxyType
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from conformance.contract import SessionHeader
-from conformance.model.values import decode, encode
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """Base of all operations. ``kind`` is the name in the JSON form."""
-
-    kind: ClassVar[str] = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """``{"do": kind, field: value, ...}``; fields at their default are left out."""
-        found: dict[str, Any] = {"do": self.kind}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value != each.default or type(value) is not type(each.default):
-                found[each.name] = header_form(value) if isinstance(value, SessionHeader) else encode(value)
-        return found
+from conformance.model.adversities import Crash as Crash
+from conformance.model.adversities import Effect as Effect
+from conformance.model.adversities import Fail as Fail
+from conformance.model.adversities import Heal as Heal
+from conformance.model.operation import Operation as Operation
+from conformance.model.operation import header_form as header_form
+from conformance.model.values import decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,43 +249,6 @@ class Inspect(Operation):
     bytes_only: bool = False
 
 
-Effect = tuple[int, str, int]
-"""One thing that can survive a crash or not: (index of the disk operation in the trace, part, number)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Crash(Operation):
-    """Every instance ends without warning, and the next one opens the storage that this leaves behind.
-
-    All choices at 0 are the mildest crash: everything that was done on the disk is still there.
-
-    Attributes:
-        preset: what the disk may do, a name of ``conformance.sim.disk`` ("kill": the process dies, the disk does not).
-        during: the call that was under way: it is begun and never ends. None: the crash came between two calls.
-        after: how many disk operations of that call were done, those of no call not counted; None: all of them. Without
-            a call under way: how many were done since the latest one returned, by the backend itself.
-        cut: bytes of the next write that reached the disk.
-        lost: the first effect that did not survive, of each chain of effects that lost one.
-        tear: (index of the disk operation, page, sector) of the page that survived up to that sector, or None.
-    """
-
-    kind: ClassVar[str] = "crash"
-    preset: str
-    during: Operation | None = None
-    after: int | None = None
-    cut: int = 0
-    lost: tuple[Effect, ...] = ()
-    tear: tuple[int, int, int] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As every operation, with ``during`` as a form of its own, and lists in place of tuples."""
-        found: dict[str, Any] = {"do": self.kind, "preset": self.preset, "after": self.after, "cut": self.cut or None}
-        found["during"] = None if self.during is None else self.during.to_json()
-        found["lost"] = [list(effect) for effect in self.lost] or None
-        found["tear"] = None if self.tear is None else list(self.tear)
-        return {key: value for key, value in found.items() if value is not None}
-
-
 def _crash_from_json(values: dict[str, Any]) -> Crash:
     """The inverse of ``Crash.to_json``, without its ``do``."""
     found = dict(values)
@@ -333,22 +285,10 @@ OPERATIONS: dict[str, type[Operation]] = {
         Fill,
         Populate,
         Crash,
+        Fail,
+        Heal,
     )
 }
-
-
-def header_form(header: SessionHeader, encoder: Callable[[Any], Any] = encode) -> dict[str, Any]:
-    """A header as JSON, wrong values included; fields at their default are left out."""
-    found = {}
-    for each in fields(header):
-        value = getattr(header, each.name)
-        if each.name == "extra" and isinstance(value, MappingProxyType):
-            value = dict(value)
-            if not value:
-                continue
-        if value != each.default or type(value) is not type(each.default):
-            found[each.name] = encoder(value)
-    return found
 
 
 def operation_from_json(form: dict[str, Any]) -> Operation:
@@ -370,9 +310,9 @@ def operation_from_json(form: dict[str, Any]) -> Operation:
 class Program:
     """A sequence of operations, performed one after the other.
 
-    A crash is one of them, and the calls after it are made in the world that it leaves. Overlap comes in as one more
-    operation that holds a row of operations for each client and the choices that interleave them; faults as operations
-    of their own (``ARCHITECTURE.md``).
+    A crash is one of them, and the calls after it are made in the world that it leaves; so are faults of the storage.
+    Overlap comes in as one more operation that holds a row of operations for each client and the choices that
+    interleave them (``ARCHITECTURE.md``).
     """
 
     operations: tuple[Operation, ...] = field(default=())

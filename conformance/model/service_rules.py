@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from conformance.model import blame, crash_blame, crash_rules, identity_blame, value_blame, vocabulary_rules
 from conformance.model.batches import header_refusals
 from conformance.model.history import HandleView, Outcome, Raised
-from conformance.model.operations import Create, MakeRoot, OpenInstance, OpenSession, Wait
+from conformance.model.operations import Create, Fail, Heal, MakeRoot, OpenInstance, OpenSession, Wait
 from conformance.model.state import Handle, Instance, Session
 from conformance.model.transitions import confirm, demote, hush, touch
 from conformance.model.views import headers_differ, note_verdict, said_absent
@@ -29,7 +29,7 @@ def kind_of(outcome: Outcome) -> str:
     return outcome.error.kind if isinstance(outcome, Raised) else ""
 
 
-def nothing_to_judge(judge: Judge, call: Call, op: MakeRoot | Wait, outcome: Outcome) -> None:
+def nothing_to_judge(judge: Judge, call: Call, op: MakeRoot | Wait | Fail | Heal, outcome: Outcome) -> None:
     """The kit did it, and the backend was not asked."""
 
 

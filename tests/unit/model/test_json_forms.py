@@ -59,6 +59,12 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sessions": st.lists(st.text(max_size=4), max_size=2),
     "seconds": st.floats(0, 10),
     "bytes_only": st.booleans(),
+    "calls": st.lists(st.sampled_from(["write", "sync"]), max_size=2),
+    "nth": NUMBERS,
+    "error": st.sampled_from(["", "EIO"]),
+    "sticky": st.booleans(),
+    "how": st.sampled_from(["refused", "landed", "short"]),
+    "taken": NUMBERS,
 }
 CALLS = st.one_of(
     [
@@ -88,6 +94,7 @@ ERRORS: st.SearchStrategy[seen.ErrorView] = st.recursive(
         got=st.none() | NUMBERS,
         location=st.none() | st.text(max_size=3),
         notes=st.lists(st.text(max_size=3), max_size=2).map(tuple),
+        fault=st.booleans(),
     ),
     lambda inner: st.builds(
         seen.ErrorView,
@@ -184,7 +191,12 @@ def test_outcome_is_read_back_equal(outcome: seen.Outcome) -> None:
 @given(PROGRAM_OPERATIONS, OUTCOMES, NUMBERS, NUMBERS)
 def test_event_is_read_back_equal(operation: Operation, outcome: seen.Outcome, call: int, at: int) -> None:
     """Invocations and completions survive their JSON forms."""
-    for event in (seen.Invocation(call, operation, 2, at), seen.Completion(call, outcome, at)):
+    fault = seen.FaultView("write", "EIO", "landed", "a")
+    for event in (
+        seen.Invocation(call, operation, 2, at),
+        seen.Completion(call, outcome, at),
+        seen.Completion(call, outcome, at, (fault,)),
+    ):
         assert event_from_json(through_text(event_to_json(event))) == event
 
 
