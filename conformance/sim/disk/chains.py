@@ -3,7 +3,8 @@
 Promises: pages and sizes are kept as they were after each operation, so that no later operation is needed to read a
 state. Two rules say which pages may stand below which size. *Resting*: where a write's growth of the size ends, there
 is a page without which the size does not stay there. *Standing*: where a truncation survives, no page shows what stood
-behind the cut; a page that shows nothing there may be as old as it likes.
+behind the cut; a page that shows nothing there may be as old as it likes. Pages that a failed sync *dropped* stay
+undecided until a newer version of the whole page is saved, and so does a size that stands on them alone.
 
 Does not: know names, the log, or which operations a sync belongs to; `effects` does.
 """
@@ -11,6 +12,7 @@ Does not: know names, the log, or which operations a sync belongs to; `effects` 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeAlias
@@ -42,6 +44,11 @@ class SizeStep:
         return (self.size - 1) // PAGE
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands in the order of the steps."""
+        return self.op, self.number
+
+    @property
     def effect(self) -> Effect:
         """The effect that it is."""
         return self.op, "size", self.number
@@ -66,6 +73,8 @@ class FileState:
         sizes: steps of the size that are not durable, in order. pages: page -> its versions that are not durable.
         allocated: pages that have blocks on the disk; reserved: those of them whose blocks were never written.
         flushed: pages whose blocks a rename asked for.
+        dropped: page -> index of the operation up to which no sync saves its versions any more; whether such a page has
+            blocks on the disk nobody knows.
         cut_through: index of the latest durable truncation.
         changed, data_changed: index of the latest operation that a sync, or a data-only sync, has to commit.
         stamp: another number after each change of anything here.
@@ -79,6 +88,7 @@ class FileState:
     allocated: set[int] = field(default_factory=set)
     reserved: set[int] = field(default_factory=set)
     flushed: set[int] = field(default_factory=set)
+    dropped: dict[int, int] = field(default_factory=dict)
     cut_through: int = -1
     changed: int = -1
     data_changed: int = -1
@@ -99,10 +109,11 @@ class FileState:
     @property
     def needs_blocks(self) -> bool:
         """Whether writing what is not durable needs blocks, or turns reserved blocks into written ones."""
-        return any(
-            versions[-1].data and (page not in self.allocated or page in self.reserved)
-            for page, versions in self.pages.items()
-        )
+        return any(versions[-1].data and self._lacks_block(page) for page, versions in self.pages.items())
+
+    def _lacks_block(self, page: int) -> bool:
+        """Whether writing a page changes metadata for certain."""
+        return (page not in self.allocated or page in self.reserved) and page not in self.dropped
 
     def page_now(self, page: int) -> bytes:
         """The content of a page as readers see it."""
@@ -122,7 +133,7 @@ class FileState:
             for number, size in enumerate((*range((old // PAGE + 1) * PAGE, end, PAGE), end)):
                 self.sizes.append(SizeStep(op, number, size, False, (size - 1) // PAGE in self.allocated))
         self.stamp += 1
-        return end > old or any(page not in self.allocated or page in self.reserved for page in touched)
+        return end > old or any(self._lacks_block(page) for page in touched)
 
     def resize(self, op: int, size: int) -> None:
         """Take a truncation, or what a reservation does to the size."""
@@ -132,6 +143,7 @@ class FileState:
                 self.pages.setdefault(page, []).append(PageVersion(op, self.page_now(page), True))
             for pages in (self.allocated, self.reserved, self.flushed):
                 pages.difference_update([page for page in pages if page * PAGE >= size])
+            self.dropped = {page: op for page, op in self.dropped.items() if page * PAGE < size}
         else:
             self.data.extend(bytes(size - len(self.data)))
         self.sizes.append(SizeStep(op, 0, size, True, True))
@@ -145,7 +157,7 @@ class FileState:
 
     def flush(self) -> tuple[int, ...]:
         """The pages that a rename onto an existing name writes: what lies behind the last block that there is."""
-        last = max(self.allocated | self.flushed, default=-1)
+        last = max(self.allocated | self.flushed | self.dropped.keys(), default=-1)
         delayed = tuple(page for page in self.pages if page > last)
         self.flushed.update(delayed)
         return delayed
@@ -169,10 +181,13 @@ class FileState:
         else:
             self.base_pages.pop(page, None)
 
-    def save_size(self, upto: int) -> None:
-        """The steps of the size up to that operation are durable."""
-        count = bisect_right(self.sizes, upto, key=lambda each: each.op)
+    def save_size(self, upto: tuple[int, int]) -> None:
+        """The steps of the size up to that place are durable."""
+        self._save_steps(bisect_right(self.sizes, upto, key=lambda each: each.place))
+
+    def _save_steps(self, count: int) -> None:
         if count:
+            self.cut_through = self.through(count)
             self.base_size = self.sizes[count - 1].size
             del self.sizes[:count]
             self.stamp += 1
@@ -181,7 +196,7 @@ class FileState:
         """A truncation or reservation is durable."""
         self.cut_through = max(self.cut_through, op)
         self.stamp += 1
-        self.save_size(op)
+        self.save_size((op, 0))
         self.settle()
 
     def settle(self) -> None:
@@ -199,15 +214,34 @@ class FileState:
         version = self.pages[page][kept]
         return version.cut and version.op <= self.cut_through
 
-    def save(self) -> None:
-        """All of its data and its size are durable."""
-        for page, versions in self.pages.items():
-            self._settle_page(page, versions[-1].data)
-        self.pages.clear()
-        if self.sizes:
-            self.base_size = self.sizes[-1].size
-            self.sizes.clear()
+    def save(self, preset: Preset) -> None:
+        """All of its data and its size are durable, but for what was dropped and what stands on that alone."""
+        lost = {page for page, upto in self.dropped.items() if page in self.pages and self.pages[page][-1].op <= upto}
+        steps = self.steps_without(lost, preset)
+        for page in [page for page in self.pages if page not in lost]:
+            self._settle_page(page, self.pages.pop(page)[-1].data)
+            self.dropped.pop(page, None)
+        self._save_steps(steps)
+        if preset.names == "log":
+            self.settle()
         self.stamp += 1
+
+    def drop(self) -> None:
+        """A sync failed: what is not durable of the pages is clean in memory, and written no more."""
+        self.dropped.update({page: versions[-1].op for page, versions in self.pages.items()})
+        self.stamp += 1
+
+    def steps_without(self, lost: Collection[int], preset: Preset) -> int:
+        """How many steps of the size a sync saves where it does not save these pages.
+
+        Where every chain is by itself a size may stand without its page, but nobody says that it is saved without it.
+        """
+        for steps in range(len(self.sizes) if lost else 0, 0, -1):
+            step = self.sizes[steps - 1]
+            block = self._block_of(step) if preset.allocated_tail else self._written_with(step)
+            if step.logged or (block is not None and (block < 0 or step.page not in lost)):
+                return steps
+        return 0 if lost else len(self.sizes)
 
     def through(self, steps: int) -> int:
         """Index of the latest truncation that survives where that many steps of the size do."""

@@ -265,4 +265,4 @@ def _add_flushed(file: FileState, flushed: Flushing, floors: dict[int, int]) -> 
     for page, upto in flushed.pages:
         count = sum(each.op <= upto for each in file.pages.get(page, ()))
         floors[page] = max(floors.get(page, 0), count)
-    return sum(each.op <= flushed.size_op for each in file.sizes)
+    return sum(each.place <= flushed.size for each in file.sizes)

@@ -4,7 +4,8 @@ Promises: `Pending.feed` takes one operation after the other and keeps, for one 
 effects that are not durable yet. An *effect* is what can survive by itself: one change of names (a rename is one, with
 its two names, where the disk does not lie), one page of a write, one step of a size. Effects on one name, one page or
 one size form a *chain*: the newest is what memory holds, so that a later one on the disk contains the earlier, and only
-a prefix of a chain survives. A sync shortens the chains from the front.
+a prefix of a chain survives. A sync shortens the chains from the front. A sync of a file that failed takes its pages
+as they are out of all later syncs; of a later write to such a page there is a newer version of the whole of it.
 
 Does not: choose what survives; `states` does. What becomes of one file's content is in `chains`.
 """
@@ -60,11 +61,16 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """A rename that brings data with it: it survives only with these versions of pages and this step of the size."""
+    """A rename that brings data with it: it survives only with these versions of pages and this step of the size.
+
+    Attributes:
+        pages: (page, operation whose version it is). size: (operation, number) of the step; before all of them where
+            it brings none.
+    """
 
     ino: int
     pages: tuple[tuple[int, int], ...]
-    size_op: int
+    size: tuple[int, int]
 
 
 Meta: TypeAlias = Names | Resize
@@ -168,8 +174,9 @@ class Pending:
             delayed = file.flush()
             if delayed:
                 pages = tuple((page, file.pages[page][-1].op) for page in delayed)
-                size_op = file.sizes[-1].op if file.sizes else -1
-                self.flushing[self.count, "entry", 0] = Flushing(op.ino, pages, size_op)
+                steps = file.steps_without(file.dropped, self.preset)
+                size = file.sizes[steps - 1].place if steps else (-1, 0)
+                self.flushing[self.count, "entry", 0] = Flushing(op.ino, pages, size)
         self._named(op.ino, (op.directory, op.name, None), (op.to_directory, op.to_name, op.ino))
         self._touch(op.ino)
         if op.replaced is not None:
@@ -217,7 +224,14 @@ class Pending:
             self._commit_for(self.count)
         else:
             self._commit_for(file.changed if isinstance(op, ops.Fsync) else file.data_changed)
-        file.save()
+        file.save(self.preset)
+
+    def _sync_failed(self, op: ops.SyncFailed) -> None:
+        """Nothing becomes durable, and the log stays as it is; of the pages no later sync knows any more.
+
+        What a rename has asked for before was on its way before: it survives with the rename, as it would have.
+        """
+        self.files[op.ino].drop()
 
     def _fsync_directory(self, op: ops.FsyncDirectory) -> None:
         if self.preset.commits in ("all", "own"):
@@ -228,7 +242,7 @@ class Pending:
     def _sync_all(self, op: ops.SyncAll) -> None:
         self._commit(self.count)
         for file in self.files.values():
-            file.save()
+            file.save(self.preset)
 
     def _commit_for(self, change: int) -> None:
         """Save of the log what a sync of an inode saves whose latest change was at that operation."""
@@ -285,7 +299,7 @@ class Pending:
             file = self.files[flushed.ino]
             for page, upto in flushed.pages:
                 file.save_page(page, upto)
-            file.save_size(flushed.size_op)
+            file.save_size(flushed.size)
             file.settle()
         self.durable_stamp += 1
         for directory, name, ino in meta.entries:
@@ -314,5 +328,6 @@ _HANDLERS: dict[type, Callable[[Pending, Any], None]] = {
     ops.Fsync: Pending._fsync,
     ops.Fdatasync: Pending._fsync,
     ops.FsyncDirectory: Pending._fsync_directory,
+    ops.SyncFailed: Pending._sync_failed,
     ops.SyncAll: Pending._sync_all,
 }

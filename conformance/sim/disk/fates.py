@@ -2,7 +2,7 @@
 
 Promises: `fates_of` gives one fate for each operation of a trace in a given state, by the same rules that make the
 states; `told` writes operations down with names in place of inodes, from the first one on of which something was at
-stake.
+stake, and says where a sync came too late because an earlier one had failed.
 
 Does not: decide what a crash takes, or what that means.
 """
@@ -26,6 +26,9 @@ Fate: TypeAlias = Literal["durable", "survived", "torn", "lost", "lost in part",
 
 TAKEN: frozenset[Fate] = frozenset({"torn", "lost", "lost in part"})
 """Fates of operations that a crash took something of."""
+
+SYNC_FAILED = "a sync of it had failed, and later ones did not save this"
+"""Why something is lost that a sync was asked for and reported done."""
 
 MOST_LINES = 200
 """How many operations are told at most, the latest ones."""
@@ -57,7 +60,7 @@ def fates_of(trace: Trace, preset: str, state: State) -> list[Fate]:
 
 
 def _cannot_be_lost(op: ops.DiskOp) -> bool:
-    return isinstance(op, ops.Sync | ops.Marker)
+    return isinstance(op, ops.Sync | ops.SyncFailed | ops.Marker)
 
 
 def _fate(lost: Sequence[bool]) -> Fate:
@@ -95,14 +98,34 @@ def told(trace: Trace, fates: Sequence[Fate]) -> tuple[str, ...]:
     """
     at_stake = (index for index, fate in enumerate(fates) if fate not in ("durable", "done"))
     first = next(at_stake, len(fates))
+    unsaved = _left_out(trace.ops)
     lines = [
         f"{'no call' if call is None else f'call {call}'}: {text}{'' if fate == 'done' else f': {fate}'}"
+        f"{f' ({SYNC_FAILED})' if fate in TAKEN and index in unsaved else ''}"
         for index, (text, call, fate) in enumerate(zip(_texts(trace), trace.calls, fates, strict=True))
         if index >= first and text
     ]
     if len(lines) > MOST_LINES:
         return (f"{len(lines) - MOST_LINES} operations before these", *lines[-MOST_LINES:])
     return tuple(lines)
+
+
+def _left_out(operations: Sequence[ops.DiskOp]) -> set[int]:
+    """Indexes of what was done to a file before a sync of it failed that a later sync was to save."""
+    changes: dict[int, list[int]] = defaultdict(list)
+    waiting: dict[int, list[int]] = defaultdict(list)
+    found: set[int] = set()
+    for index, op in enumerate(operations):
+        match op:
+            case ops.Write() | ops.Truncate() | ops.Fallocate():
+                changes[op.ino].append(index)
+            case ops.SyncFailed():
+                waiting[op.ino].extend(changes.pop(op.ino, ()))
+            case ops.Fsync() | ops.Fdatasync():
+                found.update(waiting.pop(op.ino, ()))
+            case ops.SyncAll():
+                found.update(each for indexes in waiting.values() for each in indexes)
+    return found
 
 
 def texts(trace: Trace) -> tuple[str, ...]:
@@ -191,4 +214,5 @@ _TEXTS: dict[type, Callable[[_Names, Any], str]] = {
     ops.Fdatasync: lambda names, op: f"fdatasync {names.of(op.ino)}",
     ops.FsyncDirectory: lambda names, op: f"fsync the directory {names.of(op.ino)}",
     ops.SyncAll: lambda names, op: "sync everything",
+    ops.SyncFailed: lambda names, op: f"a sync of {names.of(op.ino)} fails",
 }

@@ -132,7 +132,7 @@ def _add_log(pending: Pending, needs: dict[Effect, list[Effect]]) -> None:
         if flushed is not None:
             file = pending.files[flushed.ino]
             mine.extend((op, "page", page) for page, op in flushed.pages if _has_page(file, page, op))
-            mine.extend(each.effect for each in file.sizes if each.op == flushed.size_op)
+            mine.extend(each.effect for each in file.sizes if each.place == flushed.size)
 
 
 def _has_page(file: FileState, page: int, op: int) -> bool:

@@ -142,6 +142,13 @@ class SyncAll:
 
 
 @dataclass(frozen=True, slots=True)
+class SyncFailed:
+    """The sync of a file was refused: its pages are clean in memory, and what was not durable is written no more."""
+
+    ino: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallBegin:
     """Marker: the API call of that number was made. What follows may belong to it."""
 
@@ -165,5 +172,5 @@ Sync: TypeAlias = Fsync | Fdatasync | FsyncDirectory | SyncAll
 
 Marker: TypeAlias = CallBegin | Ack
 
-DiskOp: TypeAlias = Change | Sync | Marker
+DiskOp: TypeAlias = Change | Sync | SyncFailed | Marker
 """One line of a recording."""

@@ -21,7 +21,10 @@ from conformance.sim.disk.state import Enumeration, State, key_of
 
 
 class Ordered:
-    """A disk that keeps everything (`whole`), or a prefix of the operations since the latest sync of anything."""
+    """A disk that keeps everything (`whole`), or a prefix of the operations since the latest sync of anything.
+
+    A sync that failed is nothing to it: the next one saves everything.
+    """
 
     graph = Graph({}, ())
     """Nothing survives by itself."""
@@ -40,7 +43,7 @@ class Ordered:
             for _, each in self._since:
                 self._settled.apply(each)
             self._since.clear()
-        elif not isinstance(op, ops.Marker):
+        elif not isinstance(op, ops.SyncFailed | ops.Marker):
             self._since.append((self._count, op))
         self._count += 1
 

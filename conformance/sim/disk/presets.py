@@ -6,7 +6,7 @@ themselves are made from that in `states`. The presets are named from the weakes
 * ``kill``: the process dies and the machine lives. Every completed operation is there, unsynced as it was; a write
   that was in flight may be cut at a page edge of the file.
 * ``ordered``: a prefix of all operations since the latest sync of anything, the last write cut at 512 bytes. No file
-  system is that tidy: it is there for comparison, and to shrink towards.
+  system is that tidy: it is there for comparison, and to shrink towards. A failed sync costs it nothing.
 * ``ext4`` (data=ordered, delayed allocation): names, truncations and reservations are one log of which a prefix
   survives; pages survive one by one. A size may grow within an allocated block before its data (a NUL tail), and into
   a new block with data of its last page only. Where a truncation survives, no page shows what stood behind the cut.
@@ -22,6 +22,10 @@ themselves are made from that in `states`. The presets are named from the weakes
 * ``paranoid``: asked for by name only, and part of no level. ``posix`` on hardware that lies: a rename may survive in
   one of its two names, a sync may save nothing, any of a page's sectors may be old, and where data is lost below the
   size there may be garbage. Its states are samples, never all of them.
+
+After the failed sync of a file all of them but the first two agree: the pages that were not durable are there or not,
+whatever is synced later, until they are written again and synced. They differ in the size that ends in such a page:
+``ext4`` and ``btrfs`` save it where its block is there, ``xfs`` and ``posix`` only with the page.
 
 Does not: say which presets a durability has to withstand; ``conformance.clauses.levels`` does.
 """

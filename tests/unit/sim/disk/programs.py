@@ -23,14 +23,19 @@ def base_disk(rng: random.Random) -> FileSystem:
     return base
 
 
-def random_ops(rng: random.Random, image: FileSystem, count: int) -> Iterator[ops.DiskOp]:
-    """So many operations that make sense one after the other; the image moves along."""
+def random_ops(rng: random.Random, image: FileSystem, count: int, *, failing: bool = False) -> Iterator[ops.DiskOp]:
+    """So many operations that make sense one after the other; the image moves along.
+
+    With `failing` every second sync of a file fails.
+    """
     ino = 10
     made = 0
     while made < count:
         ino += 1
         op = _draw(rng, image, ino)
         if op is not None:
+            if failing and isinstance(op, ops.Fsync | ops.Fdatasync) and rng.random() < 0.5:
+                op = ops.SyncFailed(op.ino)
             image.apply(op)
             made += 1
             yield op

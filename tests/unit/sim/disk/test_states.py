@@ -34,11 +34,11 @@ def disk_after(base: FileSystem, done: list[ops.DiskOp], preset: str) -> Disk:
 
 
 def random_disk(seed: int, preset: str, *, count: int = 7) -> tuple[Disk, FileSystem]:
-    """A disk after a random program, and the image that readers see then."""
+    """A disk after a random program, and the image that readers see then. In odd ones syncs fail."""
     rng = random.Random(seed)
     base = base_disk(rng)
     image = base.copy()
-    return disk_after(base, list(random_ops(rng, image, count)), preset), image
+    return disk_after(base, list(random_ops(rng, image, count, failing=seed % 2 == 1)), preset), image
 
 
 def keys(disk: Disk, **how: int) -> set[Hashable]:
