@@ -16,26 +16,37 @@ the strongest; `btrfs` is for information and `paranoid` for the curious, and no
 killed process syncs nothing: what it wrote stays pending, and what the next one does is appended to the same trace. A
 call that failed has done nothing. What was there before the recording began is durable.
 
+The living storage fails too, where a `Fault` says so (`faults` tells how). A refused call has done nothing, with one
+exception: where the sync of a file is refused, the pages that were not durable become clean in memory. They can be read
+as before, a crash may find them on the disk or not, and no later sync saves them, because there is nothing left that it
+would write: only a new write to such a page, and a sync after it, does (with the whole page). The size that ends in
+such a page is saved by later syncs where the preset has the block for it, and then shows what was there, or NUL. A
+failed sync of a directory loses nothing: its entries stay pending, and the next good one saves them. What a rename on
+`ext4` had asked to be written before the sync failed still survives with it; later renames ask in vain. In `ordered` a
+failed sync means nothing. A process kill takes nothing of the pages, and what the failed sync left goes on into the
+next life, for the trace does.
+
 The presets rest on crash images that were really taken from ext4 and XFS (`tests/data/measured_crashes.json`): each of
 them is among the states of its preset, and of `posix`.
 
-From the bottom: `ops` (the operations), `image` (a tree by inode), `capture`, `session`, `patching`, `routes_*` and
-`journal` (the recorder of Python's own input and output), `trace` (what a recording came to), `presets`, `chains` and
-`effects` (what is durable and what is not), `graph` (what survives only with what), `namespace` and `content` (the two
-factors of a state), `state`, `ordered`, `survival`, `sampling`, `untrusted` and `states` (all of them, counted,
-enumerated within a budget, or chosen), `fates` (the same told to people), `materialise` (a state as plain files),
-`remains` (what a dead process had open).
+From the bottom: `ops` (the operations), `image` (a tree by inode), `faults` (which call fails, and how), `capture`,
+`session`, `patching`, `routes_*` and `journal` (the recorder of Python's own input and output), `trace` (what a
+recording came to), `presets`, `chains` and `effects` (what is durable and what is not), `graph` (what survives only
+with what), `namespace` and `content` (the two factors of a state), `state`, `ordered`, `survival`, `sampling`,
+`untrusted` and `states` (all of them, counted, enumerated within a budget, or chosen), `fates` (the same told to
+people), `materialise` (a state as plain files), `remains` (what a dead process had open).
 
-Not simulated: modes, owners, times and extended attributes, which are given back as they were. Faults of the living
-disk (a failed fsync, a full disk) and the recorder for other processes are not built yet. Memory mappings, and input
-and output that C extensions do by themselves, make a recording doubtful (`Recorder.doubts`), and crashes of that
-backend *not measured*; what a forked child does is found by the image check alone.
+Not simulated: modes, owners, times and extended attributes, which are given back as they were, and a sync whose failure
+is reported on another descriptor than the one that wrote. The recorder for other processes is not built yet. Memory
+mappings, and input and output that C extensions do by themselves, make a recording doubtful (`Recorder.doubts`), and
+crashes of that backend *not measured*; what a forked child does is found by the image check alone.
 """
 
 from __future__ import annotations
 
 from conformance.sim.disk.capture import Recorder, RecorderError
 from conformance.sim.disk.counts import IoCount
+from conformance.sim.disk.faults import Fault, Fired
 from conformance.sim.disk.image import FileSystem, Tree, difference
 from conformance.sim.disk.patching import Patching
 from conformance.sim.disk.presets import PRESETS
@@ -45,7 +56,9 @@ from conformance.sim.disk.trace import Trace
 __all__ = [
     "PRESETS",
     "Disk",
+    "Fault",
     "FileSystem",
+    "Fired",
     "IoCount",
     "Patching",
     "Recorder",

@@ -3,6 +3,7 @@
 Promises: while a `Recorder` is entered, every call through `os`, `open`, `io.FileIO`, `pathlib`, `tempfile` and
 `shutil` that touches the root is counted, and with `record` kept as an operation, in order, without a change to the
 backend. Errors pass through unchanged, and a call that failed is no operation. Nothing outside the root is kept.
+Calls fail only as storage makes them, or as a `Fault` that was armed says.
 
 Does not: see C extensions that do their own input and output, memory mappings, or other processes. `check_image`
 finds writes that were missed that way; `doubts` tells what else was noticed. A *sync* that was missed leaves no trace
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from conformance.sim.disk.counts import IoCount
+from conformance.sim.disk.faults import Fault, Fired
 from conformance.sim.disk.image import FileSystem, Tree, difference
 from conformance.sim.disk.journal import Journal
 from conformance.sim.disk.materialise import Attributes, attributes_of
@@ -122,6 +125,28 @@ class Recorder:
     def total(self) -> IoCount:
         """All input and output so far, that of no call included."""
         return self._entered().calls.total()
+
+    def arm(self, fault: Fault) -> None:
+        """Let this fault, and no earlier one, meet storage calls from now on."""
+        self._entered().arm(fault)
+
+    def lift(self) -> None:
+        """Let storage work again."""
+        self._entered().lift()
+
+    def held(self) -> AbstractContextManager[None]:
+        """A context for looks of one's own: no call that is made in it is met by a fault, or counted for one."""
+        return self._entered().faults.held()
+
+    @property
+    def fired(self) -> Sequence[Fired]:
+        """The calls that were met by faults, in order, those of earlier faults too."""
+        return tuple(self._entered().faults.fired)
+
+    @property
+    def raised(self) -> Sequence[OSError]:
+        """The very errors that were made for them; a short write and a look that is answered with no have none."""
+        return tuple(self._entered().faults.raised)
 
     @property
     def ops(self) -> Sequence[DiskOp]:

@@ -165,6 +165,18 @@ class FileSystem:
             raise ValueError(f"inode {ino} is no file but a {type(node).__name__.lower()}")
         return node
 
+    def path_of(self, node: Node) -> str | None:
+        """A path from the top to an inode, the first in the order of the names; None where it has none."""
+        pending: list[tuple[str, Node]] = [("", self.top)]
+        while pending:
+            path, found = pending.pop()
+            if found is node:
+                return path
+            if isinstance(found, Directory):
+                below = sorted(found.entries.items(), reverse=True)
+                pending.extend((f"{path}/{name}" if path else name, child) for name, child in below)
+        return None
+
     def apply(self, op: ops.DiskOp) -> None:
         """Do what the operation did. Syncs and markers change nothing here."""
         apply = _APPLY.get(type(op))

@@ -201,6 +201,11 @@ class Journal:
         elif isinstance(node, File):
             self.emit(ops.Fdatasync(node.ino) if data_only else ops.Fsync(node.ino), call)
 
+    def sync_failed(self, node: Node | None, call: int | None) -> None:
+        """A descriptor was not synced. What is pending of a directory stays so."""
+        if isinstance(node, File):
+            self.emit(ops.SyncFailed(node.ino), call)
+
     def made_directory(self, where: Where, call: int | None) -> None:
         """A directory was made."""
         spot = self._vacant(where)

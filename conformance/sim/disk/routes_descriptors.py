@@ -1,8 +1,9 @@
 """The patched functions that work on descriptors: reading, writing, syncing, duplicating, closing.
 
-Promises: the same arguments, results and errors as the real function. A call that raises is neither counted nor
-recorded. They are bound methods, because a plain function kept as a class attribute would be given `self`, where the
-real one is not.
+Promises: the same arguments, results and errors as the real function, but where a fault is armed: then a call may
+fail, or do a part, as the fault says. A call that raises is neither counted nor recorded, unless it was done all the
+same. Without a fault this costs one look at an attribute. They are bound methods, because a plain function kept as a
+class attribute would be given `self`, where the real one is not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from conformance.sim.disk import real
-from conformance.sim.disk.session import SLOT
+from conformance.sim.disk.paths import OpenFile
+from conformance.sim.disk.session import SLOT, Session
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -32,32 +34,42 @@ class DescriptorRoutes:
 
     def read(self, fd: int, length: int, /) -> bytes:
         """See `os.read`."""
-        data: bytes = real.read(fd, length)
         session = SLOT.session
+        error = None if session is None or session.armed is None else session.meet("read", session.files.get(fd))
+        data: bytes = real.read(fd, length)
         if session is not None and fd in session.files:
             session.read(len(data))
+        if error is not None:
+            raise error
         return data
 
     def readv(self, fd: int, buffers: Sequence[WriteableBuffer], /) -> int:
         """See `os.readv`."""
-        return self._counted_read(fd, real.readv(fd, buffers))
+        return self._counted_read(fd, lambda: real.readv(fd, buffers))
 
     def pread(self, fd: int, length: int, offset: int, /) -> bytes:
         """See `os.pread`."""
-        data: bytes = real.pread(fd, length, offset)
         session = SLOT.session
+        error = None if session is None or session.armed is None else session.meet("read", session.files.get(fd))
+        data: bytes = real.pread(fd, length, offset)
         if session is not None and fd in session.files:
             session.read(len(data))
+        if error is not None:
+            raise error
         return data
 
     def preadv(self, fd: int, buffers: Sequence[WriteableBuffer], offset: int, flags: int = 0, /) -> int:
         """See `os.preadv`."""
-        return self._counted_read(fd, real.preadv(fd, buffers, offset, flags))
+        return self._counted_read(fd, lambda: real.preadv(fd, buffers, offset, flags))
 
-    def _counted_read(self, fd: int, count: int) -> int:
+    def _counted_read(self, fd: int, read: Callable[[], int]) -> int:
         session = SLOT.session
+        error = None if session is None or session.armed is None else session.meet("read", session.files.get(fd))
+        count = read()
         if session is not None and fd in session.files:
             session.read(count)
+        if error is not None:
+            raise error
         return count
 
     def write(self, fd: int, data: ReadableBuffer, /) -> int:
@@ -66,6 +78,8 @@ class DescriptorRoutes:
         if session is None or (file := session.files.get(fd)) is None:
             return real.write(fd, data)  # type: ignore[no-any-return]
         with session.lock:
+            if session.armed is not None:
+                return met_write(session, fd, file, (data,), lambda parts: real.write(fd, *parts))
             count: int = real.write(fd, data)
             session.wrote(fd, file, count, (data,))
         return count
@@ -76,6 +90,8 @@ class DescriptorRoutes:
         if session is None or (file := session.files.get(fd)) is None:
             return real.writev(fd, buffers)  # type: ignore[no-any-return]
         with session.lock:
+            if session.armed is not None:
+                return met_write(session, fd, file, buffers, lambda parts: real.writev(fd, parts))
             count: int = real.writev(fd, buffers)
             session.wrote(fd, file, count, buffers)
         return count
@@ -86,6 +102,8 @@ class DescriptorRoutes:
         if session is None or (file := session.files.get(fd)) is None:
             return real.pwrite(fd, data, offset)  # type: ignore[no-any-return]
         with session.lock:
+            if session.armed is not None:
+                return met_write(session, fd, file, (data,), lambda parts: real.pwrite(fd, *parts, offset), offset)
             count: int = real.pwrite(fd, data, offset)
             session.wrote(fd, file, count, (data,), offset)
         return count
@@ -96,19 +114,27 @@ class DescriptorRoutes:
         if session is None or (file := session.files.get(fd)) is None:
             return real.pwritev(fd, buffers, offset, flags)  # type: ignore[no-any-return]
         with session.lock:
+            if session.armed is not None:
+                return met_write(
+                    session, fd, file, buffers, lambda parts: real.pwritev(fd, parts, offset, flags), offset, flags
+                )
             count: int = real.pwritev(fd, buffers, offset, flags)
             session.wrote(fd, file, count, buffers, offset, flags)
         return count
 
     def sendfile(self, out_fd: int, in_fd: int, offset: int | None, count: int, **options: Any) -> int:
         """See `os.sendfile`."""
-        return self._copied(in_fd, out_fd, None, lambda: real.sendfile(out_fd, in_fd, offset, count, **options))
+        return self._copied(
+            in_fd, out_fd, count, None, lambda most: real.sendfile(out_fd, in_fd, offset, most, **options)
+        )
 
     def copy_file_range(
         self, src: int, dst: int, count: int, offset_src: int | None = None, offset_dst: int | None = None
     ) -> int:
         """See `os.copy_file_range`."""
-        return self._copied(src, dst, offset_dst, lambda: real.copy_file_range(src, dst, count, offset_src, offset_dst))
+        return self._copied(
+            src, dst, count, offset_dst, lambda most: real.copy_file_range(src, dst, most, offset_src, offset_dst)
+        )
 
     def splice(
         self,
@@ -120,19 +146,25 @@ class DescriptorRoutes:
         flags: int = 0,
     ) -> int:
         """See `os.splice`."""
-        return self._copied(src, dst, offset_dst, lambda: real.splice(src, dst, count, offset_src, offset_dst, flags))
+        return self._copied(
+            src, dst, count, offset_dst, lambda most: real.splice(src, dst, most, offset_src, offset_dst, flags)
+        )
 
-    def _copied(self, src: int, dst: int, offset: int | None, copy: Callable[[], int]) -> int:
+    def _copied(self, src: int, dst: int, most: int, offset: int | None, copy: Callable[[int], int]) -> int:
         session = SLOT.session
         if session is None or (src not in session.files and dst not in session.files):
-            return copy()
+            return copy(most)
         with session.lock:
-            count = copy()
+            most, error = (most, None) if session.armed is None else _met_copy(session, src, dst, most)
+            # Of nothing there is nothing to copy, and some systems take it for everything.
+            count = copy(most) if most else 0
             if src in session.files:
                 session.read(count)
             file = session.files.get(dst)
             if file is not None:
                 session.wrote(dst, file, count, None, offset)
+            if error is not None:
+                raise error
         return count
 
     def ftruncate(self, fd: int, length: int, /) -> None:
@@ -142,8 +174,11 @@ class DescriptorRoutes:
             real.ftruncate(fd, length)
             return
         with session.lock:
+            error = None if session.armed is None else session.meet("truncate", file)
             real.ftruncate(fd, length)
             session.resized(file, length)
+            if error is not None:
+                raise error
 
     def posix_fallocate(self, fd: int, offset: int, length: int, /) -> None:
         """See `os.posix_fallocate`."""
@@ -152,8 +187,11 @@ class DescriptorRoutes:
             real.posix_fallocate(fd, offset, length)
             return
         with session.lock:
+            error = None if session.armed is None else session.meet("truncate", file)
             real.posix_fallocate(fd, offset, length)
             session.reserved(file, offset, length)
+            if error is not None:
+                raise error
 
     def fsync(self, fd: Any) -> None:
         """See `os.fsync`."""
@@ -173,21 +211,31 @@ class DescriptorRoutes:
             sync(fd)
             return
         with session.lock:
+            error = None if session.armed is None else session.meet_sync(file)
             sync(fd)
             session.synced(file, data_only=data_only)
+            if error is not None:
+                raise error
 
     def sync(self) -> None:
         """See `os.sync`."""
+        session = SLOT.session
+        error = None if session is None or session.armed is None else session.meet_sync_of_all()
         real.sync()
-        if SLOT.session is not None:
-            SLOT.session.synced_all()
+        if session is not None:
+            session.synced_all()
+        if error is not None:
+            raise error
 
     def close(self, fd: int) -> None:
         """See `os.close`."""
         # Forgotten before it is closed: another thread may be given the number at once.
-        if SLOT.session is not None:
-            SLOT.session.files.pop(fd, None)
+        session = SLOT.session
+        file = None if session is None else session.files.pop(fd, None)
+        error = None if session is None or session.armed is None else session.meet("close", file)
         real.close(fd)
+        if error is not None:
+            raise error
 
     def closerange(self, fd_low: int, fd_high: int, /) -> None:
         """See `os.closerange`."""
@@ -210,18 +258,71 @@ class DescriptorRoutes:
 
     def fcntl(self, fd: Any, cmd: int, arg: Any = 0, /) -> Any:
         """See `fcntl.fcntl`."""
-        result = real.fcntl(fd, cmd, arg)
         session = SLOT.session
-        if session is None or (file := session.files.get(descriptor(fd))) is None:
+        file = None if session is None else session.files.get(descriptor(fd))
+        if cmd == real.F_FULLFSYNC and session is not None and file is not None:
+            return self._full_sync(session, file, fd, arg)
+        result = real.fcntl(fd, cmd, arg)
+        if session is None or file is None:
             return result
         if cmd in _DUPLICATE:
             duplicated(descriptor(fd), result)
         elif cmd == real.F_SETFL:
             file.flags = file.flags & ~_SETTABLE | arg & _SETTABLE
-        elif cmd == real.F_FULLFSYNC:
-            with session.lock:
-                session.synced(file, data_only=False)
         return result
+
+    def _full_sync(self, session: Session, file: OpenFile, fd: Any, arg: Any) -> Any:
+        with session.lock:
+            error = None if session.armed is None else session.meet_sync(file)
+            result = real.fcntl(fd, real.F_FULLFSYNC, arg)
+            session.synced(file, data_only=False)
+            if error is not None:
+                raise error
+        return result
+
+
+def met_write(
+    session: Session,
+    fd: int,
+    file: OpenFile,
+    buffers: Sequence[ReadableBuffer],
+    put: Callable[[Sequence[ReadableBuffer]], Any],
+    offset: int | None = None,
+    flags: int = 0,
+) -> int:
+    """Write where a fault may meet it, and tell of what was taken. The caller holds the lock.
+
+    Raises:
+        OSError: it was refused, or has landed and is reported as failed.
+    """
+    sizes = [memoryview(each).nbytes for each in buffers]
+    most, error = session.meet_write(file, sum(sizes))
+    parts = buffers if most == sum(sizes) else _first(buffers, most)
+    count: int = put(parts) if parts or most == sum(sizes) else 0
+    session.wrote(fd, file, count or 0, buffers, offset, flags)
+    if error is not None:
+        raise error
+    return count
+
+
+def _first(buffers: Sequence[ReadableBuffer], most: int) -> list[ReadableBuffer]:
+    """The first so many bytes of some buffers; none for none."""
+    parts: list[ReadableBuffer] = []
+    for each in buffers:
+        if most:
+            parts.append(memoryview(each).cast("B")[:most])
+            most -= len(memoryview(parts[-1]))
+    return parts
+
+
+def _met_copy(session: Session, src: int, dst: int, most: int) -> tuple[int, OSError | None]:
+    """How much of a copy may be done, and the error to raise once it is; of two kinds it is what a fault may hit."""
+    source, target = session.files.get(src), session.files.get(dst)
+    kinds = (("write", target), ("read", source))
+    kind = session.faults.which(tuple(kind for kind, file in kinds if file is not None))
+    if kind == "write" and target is not None:
+        return session.meet_write(target, most)
+    return most, None if kind is None else session.meet(kind, source)
 
 
 def duplicated(fd: int, twin: int) -> None:

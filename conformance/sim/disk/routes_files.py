@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.sim.disk import real
 from conformance.sim.disk.paths import OpenFile
+from conformance.sim.disk.routes_descriptors import met_write
 from conformance.sim.disk.routes_names import NAME_ROUTES
 from conformance.sim.disk.session import SLOT, Session
 
@@ -85,26 +86,35 @@ class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
 
     def read(self, size: int | None = -1, /) -> Any:
         """See `io.FileIO.read`."""
-        data = super().read(-1 if size is None else size)
         recorded = self._recorded()
+        error = None if recorded is None or recorded[0].armed is None else recorded[0].meet("read", recorded[1])
+        data = super().read(-1 if size is None else size)
         if recorded is not None:
             recorded[0].read(len(data or b""))
+            if error is not None:
+                raise error
         return data
 
     def readall(self) -> Any:
         """See `io.FileIO.readall`."""
-        data = super().readall()
         recorded = self._recorded()
+        error = None if recorded is None or recorded[0].armed is None else recorded[0].meet("read", recorded[1])
+        data = super().readall()
         if recorded is not None:
             recorded[0].read(len(data or b""))
+            if error is not None:
+                raise error
         return data
 
     def readinto(self, buffer: WriteableBuffer, /) -> Any:
         """See `io.FileIO.readinto`."""
-        count = super().readinto(buffer)
         recorded = self._recorded()
+        error = None if recorded is None or recorded[0].armed is None else recorded[0].meet("read", recorded[1])
+        count = super().readinto(buffer)
         if recorded is not None:
             recorded[0].read(count or 0)
+            if error is not None:
+                raise error
         return count
 
     def write(self, data: ReadableBuffer, /) -> Any:
@@ -114,6 +124,8 @@ class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
             return super().write(data)
         session, file = recorded
         with session.lock:
+            if session.armed is not None:
+                return met_write(session, self.fileno(), file, (data,), lambda parts: real.FileIO.write(self, *parts))
             count = super().write(data)
             session.wrote(self.fileno(), file, count or 0, (data,))
         return count
@@ -125,16 +137,23 @@ class RecordedFileIO(real.FileIO, metaclass=_FileIOType):
             return super().truncate(size)
         session, file = recorded
         with session.lock:
+            error = None if session.armed is None else session.meet("truncate", file)
             length = super().truncate(size)
             session.resized(file, length)
+            if error is not None:
+                raise error
         return length
 
     def close(self) -> None:
         """See `io.FileIO.close`."""
         session = SLOT.session
+        error: OSError | None = None
         if session is not None and not self.closed and self.closefd:
-            session.files.pop(self.fileno(), None)
+            file = session.files.pop(self.fileno(), None)
+            error = None if session.armed is None else session.meet("close", file)
         super().close()
+        if error is not None:
+            raise error
 
 
 RecordedFileIO.__name__ = "FileIO"

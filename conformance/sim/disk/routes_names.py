@@ -41,8 +41,14 @@ class NameRoutes:
                 session.files.pop(outside, None)
             return outside
         with session.lock:
+            error = None if session.armed is None else session.meet("open", where, path)
             fd: int = real.open(path, flags, mode, dir_fd=dir_fd)
             session.opened(fd, where, flags)
+            if error is not None:
+                # Nobody was given the number.
+                session.files.pop(fd, None)
+                real.close(fd)
+                raise error
         return fd
 
     def truncate(self, path: StrOrBytesPath | int, length: int) -> None:
@@ -59,32 +65,35 @@ class NameRoutes:
             real.truncate(path, length)
             return
         with session.lock:
+            error = None if session.armed is None else session.meet("truncate", where, path)
             real.truncate(path, length)
             session.resized_path(where, length)
+            if error is not None:
+                raise error
 
     def mkdir(self, path: StrOrBytesPath, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
         """See `os.mkdir`."""
-        _change(path, dir_fd, lambda: real.mkdir(path, mode, dir_fd=dir_fd), Session.made_directory)
+        _change("mkdir", path, dir_fd, lambda: real.mkdir(path, mode, dir_fd=dir_fd), Session.made_directory)
 
     def rmdir(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> None:
         """See `os.rmdir`."""
-        _change(path, dir_fd, lambda: real.rmdir(path, dir_fd=dir_fd), Session.removed)
+        _change("unlink", path, dir_fd, lambda: real.rmdir(path, dir_fd=dir_fd), Session.removed)
 
     def unlink(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> None:
         """See `os.unlink`."""
-        _change(path, dir_fd, lambda: real.unlink(path, dir_fd=dir_fd), Session.removed)
+        _change("unlink", path, dir_fd, lambda: real.unlink(path, dir_fd=dir_fd), Session.removed)
 
     def remove(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> None:
         """See `os.remove`."""
-        _change(path, dir_fd, lambda: real.remove(path, dir_fd=dir_fd), Session.removed)
+        _change("unlink", path, dir_fd, lambda: real.remove(path, dir_fd=dir_fd), Session.removed)
 
     def mkfifo(self, path: StrOrBytesPath, mode: int = 0o666, *, dir_fd: int | None = None) -> None:
         """See `os.mkfifo`."""
-        _change(path, dir_fd, lambda: real.mkfifo(path, mode, dir_fd=dir_fd), Session.made_special)
+        _change("", path, dir_fd, lambda: real.mkfifo(path, mode, dir_fd=dir_fd), Session.made_special)
 
     def mknod(self, path: StrOrBytesPath, mode: int = 0o600, device: int = 0, *, dir_fd: int | None = None) -> None:
         """See `os.mknod`."""
-        _change(path, dir_fd, lambda: real.mknod(path, mode, device, dir_fd=dir_fd), Session.made_special)
+        _change("", path, dir_fd, lambda: real.mknod(path, mode, device, dir_fd=dir_fd), Session.made_special)
 
     def rename(
         self, src: StrOrBytesPath, dst: StrOrBytesPath, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
@@ -116,9 +125,12 @@ class NameRoutes:
             return
         source = session.under(src, src_dir_fd, follow=follow_symlinks)
         with session.lock:
+            error = None if session.armed is None else session.meet("link", target, src, dst)
             real.link(src, dst, **options)
             # Whether a link that `src` names was looked through depends on the arguments and on the platform.
             session.linked(source, target, symlink=_kind(dst, dst_dir_fd) == stat.S_IFLNK)
+            if error is not None:
+                raise error
 
     def symlink(
         self,
@@ -133,19 +145,24 @@ class NameRoutes:
         if session is not None:
             session.locator.forget()
         _change(
+            "link",
             dst,
             dir_fd,
             lambda: real.symlink(src, dst, target_is_directory, dir_fd=dir_fd),
             lambda session, where: session.made_symlink(os.fsdecode(src), where),
+            src,
         )
 
     def listdir(self, path: Any = None) -> list[Any]:
         """See `os.listdir`."""
-        entries: list[Any] = real.listdir(path)
         session = SLOT.session
+        error = None if session is None or session.armed is None else _met_listing(session, path)
+        entries: list[Any] = real.listdir(path)
         if session is not None and session.is_under("." if path is None else path, None):
             session.looked()
             session.listed(len(entries))
+        if error is not None:
+            raise error
         return entries
 
     def scandir(self, path: Any = None) -> Any:
@@ -153,8 +170,12 @@ class NameRoutes:
         session = SLOT.session
         if session is None or not session.is_under("." if path is None else path, None):
             return real.scandir(path)
+        error = None if session.armed is None else _met_listing(session, path)
         entries = real.scandir(path)
         session.looked()
+        if error is not None:
+            entries.close()
+            raise error
         return _Listing(entries, session)
 
 
@@ -186,16 +207,32 @@ class _Listing:
         self._entries.close()
 
 
+def _met_listing(session: Session, path: Any) -> OSError | None:
+    """See `Session.meet`, for a listing of a path, a descriptor, or the working directory."""
+    if isinstance(path, int):
+        return session.meet("look", session.files.get(path))
+    return session.meet("look", session.under("." if path is None else path), "." if path is None else path)
+
+
 def _change(
-    path: object, dir_fd: int | None, change: Callable[[], None], report: Callable[[Session, Where], None]
+    kind: str,
+    path: object,
+    dir_fd: int | None,
+    change: Callable[[], None],
+    report: Callable[[Session, Where], None],
+    *source: object,
 ) -> None:
+    """Do a change of one name, which a fault of that kind may meet; "" is met by none."""
     session = SLOT.session
     if session is None or (where := session.under(path, dir_fd, follow=False)) is None:
         change()
         return
     with session.lock:
+        error = None if session.armed is None or not kind else session.meet(kind, where, *source, path)
         change()
         report(session, where)
+        if error is not None:
+            raise error
 
 
 def _move(
@@ -217,8 +254,11 @@ def _move(
             session.locator.forget()
         return
     with session.lock:
+        error = None if session.armed is None else session.meet("rename", source or target, src, dst)
         move(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         session.renamed(source, target)
+        if error is not None:
+            raise error
 
 
 def _kind(path: StrOrBytesPath, dir_fd: int | None) -> int:
@@ -229,16 +269,35 @@ def _kind(path: StrOrBytesPath, dir_fd: int | None) -> int:
         return 0
 
 
+def _looked_at(session: Session, target: object, options: dict[str, Any]) -> Where | None:
+    """The place of a path that is asked about; None for a descriptor, and outside the root."""
+    if isinstance(target, int):
+        return None
+    return session.under(target, options.get("dir_fd"), follow=options.get("follow_symlinks", True))
+
+
 def metadata_route(name: str) -> Callable[..., Any]:
     """The patched twin of a function in `METADATA`."""
 
+    denied = name == "access"
+
     def route(names: NameRoutes, *args: Any, **options: Any) -> Any:
-        result = getattr(real, name)(*args, **options)
         session = SLOT.session
-        if session is not None:
-            target = args[0] if args else options.get("path", options.get("fd"))
-            if session.is_under(target, options.get("dir_fd")):
-                session.looked()
+        if session is None:
+            return getattr(real, name)(*args, **options)
+        target = args[0] if args else options.get("path", options.get("fd"))
+        error: OSError | None = None
+        if session.armed is not None and (where := _looked_at(session, target, options)) is not None:
+            if denied:
+                if session.denied(where):
+                    return False
+            else:
+                error = session.meet("look", where, target)
+        result = getattr(real, name)(*args, **options)
+        if session.is_under(target, options.get("dir_fd")):
+            session.looked()
+        if error is not None:
+            raise error
         return result
 
     route.__name__ = route.__qualname__ = name

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from conformance.sim.disk import ops, real
 from conformance.sim.disk.counts import Calls
+from conformance.sim.disk.faults import Fault, Faults
 from conformance.sim.disk.journal import RWF_DSYNC, RWF_SYNC, Journal
 from conformance.sim.disk.paths import Locator, OpenFile, Where
 from conformance.sim.disk.trace import Trace
@@ -43,6 +44,7 @@ class Session:
         files: the open descriptors under the root.
         owners: descriptor -> the raw file object that was made of it.
         reasons: why what was recorded or counted is not all there was, as far as was noticed.
+        faults: the calls that were met by faults; armed: the same while a call may be met, None otherwise.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class Session:
         self.files: dict[int, OpenFile] = {}
         self.owners: dict[int, weakref.ref[FileIO]] = {}
         self.reasons: list[str] = []
+        self.faults = Faults()
+        self.armed: Faults | None = None
         self.locator = Locator(root, self.files)
         self.calls = Calls()
         # Reentrant: a collected buffer may be flushed by the very thread that is reporting.
@@ -84,6 +88,73 @@ class Session:
             self.calls.end(call)
             if resolved and self.journal is not None:
                 self.journal.emit(ops.Ack(call), call)
+
+    def arm(self, fault: Fault) -> None:
+        """Storage calls may be met by this fault from now on."""
+        with self.lock:
+            self.faults.arm(fault)
+            self.armed = self.faults
+
+    def lift(self) -> None:
+        """Storage works again."""
+        with self.lock:
+            self.faults.lift()
+            self.armed = None
+
+    def meet(self, kind: str, what: OpenFile | Where | None, *names: object) -> OSError | None:
+        """A call is about to be made: the error to raise once it is done, or None. See `Faults.meet`.
+
+        Args:
+            what: what it is made on; None where that lies outside the root. names: the paths that were given to it.
+
+        Raises:
+            OSError: it is refused, and nothing of it must be done.
+        """
+        if what is None:
+            return None
+        with self.lock:
+            return self.faults.meet(kind, lambda: self.path_of(what), *names)
+
+    def meet_write(self, file: OpenFile, size: int) -> tuple[int, OSError | None]:
+        """The same for a write of that many bytes, with how many it may take. See `Faults.meet_write`."""
+        with self.lock:
+            return self.faults.meet_write(size, lambda: self.path_of(file))
+
+    def denied(self, where: Where) -> bool:
+        """Whether a look that raises nothing is answered with no. See `Faults.denies`."""
+        with self.lock:
+            return self.faults.denies(lambda: self.path_of(where))
+
+    def meet_sync(self, file: OpenFile) -> OSError | None:
+        """The same for a sync of a descriptor."""
+        try:
+            return self.meet("sync", file)
+        except OSError:
+            if self.journal is not None:
+                self.journal.sync_failed(file.node, self.calls.current().call)
+            raise
+
+    def meet_sync_of_all(self) -> OSError | None:
+        """The same for a sync of everything."""
+        with self.lock:
+            try:
+                return self.faults.meet("sync", lambda: "")
+            except OSError:
+                if self.journal is not None:
+                    for node in list(self.journal.image.nodes.values()):
+                        self.journal.sync_failed(node, self.calls.current().call)
+                raise
+
+    def path_of(self, what: OpenFile | Where) -> str:
+        """The absolute path of something under the root; "" where it has none."""
+        node, text = (what.node, what.text) if isinstance(what, OpenFile) else what
+        if node is None:
+            found: str | None = text
+        else:
+            found = None if self.journal is None else self.journal.image.path_of(node)
+            if found is not None and not isinstance(what, OpenFile):
+                found = f"{found}/{text}" if text else found
+        return "" if found is None else os.path.normpath(os.path.join(self.locator.top, found))
 
     def is_under(self, path: object, dir_fd: int | None) -> bool:
         """Whether a path, or a descriptor given in place of one, lies under the root."""
