@@ -65,6 +65,7 @@ class Recorder:
         self._session: Session | None = None
         self._patching = Patching()
         self._unseen: tuple[str, ...] = ()
+        self._is_entered = False
 
     def __enter__(self) -> Recorder:
         """Start recording.
@@ -87,6 +88,7 @@ class Recorder:
             raise
         self._unseen = self._patching.unseen_holders
         SLOT.session = self._session
+        self._is_entered = True
         return self
 
     def _begin(self) -> Session:
@@ -99,8 +101,11 @@ class Recorder:
         return session
 
     def __exit__(self, *_: object) -> None:
-        SLOT.empty()
-        self._patching.__exit__()
+        # Left twice, as by a driver that is ended while it crashes, it must not take another one's patching away.
+        if self._is_entered:
+            self._is_entered = False
+            SLOT.empty()
+            self._patching.__exit__()
 
     def mark_begin(self, call: int) -> None:
         """An API call begins. Input and output of this context, and of tasks started from it, is that call's.

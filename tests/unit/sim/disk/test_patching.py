@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from conformance.sim.disk import Patching, Recorder, RecorderError
+from conformance.sim.disk import Patching, Recorder, RecorderError, real
 from conformance.sim.disk import patching as patching_module
 from conformance.sim.disk.routes_descriptors import DescriptorRoutes
 from conformance.sim.disk.routes_names import NameRoutes
@@ -99,6 +99,21 @@ def test_a_recorder_that_cannot_start_leaves_nothing_behind(untouched: None) -> 
     """A root that cannot be recorded is refused before anything is patched for good."""
     with pytest.raises(ValueError, match="cannot be recorded"), Recorder("/"):
         pass
+
+
+def test_a_recorder_left_twice_takes_nothing_from_others(untouched: None, root: Path) -> None:
+    """Leaving a recorder a second time ends neither a patching around it nor the recording of another one."""
+    with Patching():
+        first = Recorder(root)
+        with first:
+            (root / "b").write_bytes(b"")
+        with Recorder(root) as second:
+            first.__exit__()
+            (root / "a").write_bytes(b"1")
+        assert os.write is not real.write
+        assert second.check_image() == ""
+        assert second.image().files
+    assert os.write is real.write
 
 
 def test_one_recorder_at_a_time(untouched: None, root: Path, tmp_path: Path) -> None:
