@@ -21,7 +21,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Literal
 
-from conformance.clauses.built import BUILT, BUILT_ONLY
+from conformance.clauses.built import BUILT, REACHED_BY
 from conformance.clauses.catalogue import CLAUSES
 from conformance.clauses.needs import Need
 from conformance.clauses.records import Claim, Clause, Condition
@@ -315,9 +315,13 @@ def ruling(
         return decided
     if clause.id not in built:
         return Ruling(Standing.NOT_BUILT, "the kit has no check for it yet")
-    only = BUILT_ONLY.get(clause.id)
-    if only is not None and _first_missing(CAPABILITY_ROWS, {only[0]}, case) is not None:
-        return Ruling(Standing.NOT_BUILT, only[1])
+    lacking = [_lacking(way, case) for way in REACHED_BY.get(clause.id, ())]
+    if lacking and all(lacking):
+        # What the machine lacks can be mended; what the backend is cannot.
+        decisive = next((each for each in lacking if each and each.standing is Standing.NOT_MEASURED), lacking[0])
+        if decisive is not None:
+            standing = Standing.NOT_MEASURED if decisive.standing is Standing.NOT_MEASURED else Standing.NOT_BUILT
+            return Ruling(standing, f"no way to it here: {decisive.reason}")
     return _unmeasurable(clause.needs, case) or APPLIES
 
 
@@ -343,6 +347,12 @@ def needs_standing(
     case = Case(backend, route, durability or backend.capabilities.durability)
     decided = _first_missing(SEAM_ROWS + CAPABILITY_ROWS, needs, case)
     return decided or _unmeasurable(needs, case) or APPLIES
+
+
+def _lacking(way: Need | Condition, case: Case) -> Ruling | None:
+    """Why a backend cannot be brought to a clause in that way; None where it can."""
+    decided = _first_missing(CAPABILITY_ROWS, {way}, case)
+    return decided or (_unmeasurable(frozenset({way}), case) if isinstance(way, Need) else None)
 
 
 def _first_missing(rows: Iterable[Row], asks: Container[str], case: Case) -> Ruling | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.clauses.needs import Need
 from conformance.clauses.records import Condition
 
 BUILT: frozenset[str] = frozenset(
@@ -22,17 +23,12 @@ BUILT: frozenset[str] = frozenset(
     FLUSH-01 FLUSH-02 FLUSH-04
     DUR-01 DUR-02 DUR-03 DUR-04 DUR-05 DUR-06 DUR-07 DUR-08 DUR-09 DUR-11 OWN-08
     TORN-01 TORN-02 TORN-03 TORN-04 TORN-05
+    FAULT-01 FAULT-02 FAULT-03 FAULT-04 FAULT-05 FAULT-06 FAULT-07 FAULT-08 FAULT-10 OWN-07
     FMT-02 FMT-03
     JSON-01 JSON-02 JSON-03
     ID-01 ID-02 ID-03 ID-05
     """.split()
 )
 
-BUILT_ONLY: Mapping[str, tuple[Condition, str]] = {
-    "FLUSH-02": (
-        Condition.SHARED_PENDING,
-        "where no second instance can hold a pending id a handle fails on failing storage only,"
-        " and storage faults are not built yet",
-    ),
-}
-"""Built clauses whose check reaches only some of the backends they apply to: the capability it needs, and why."""
+REACHED_BY: Mapping[str, tuple[Need | Condition, ...]] = {"FLUSH-02": (Condition.SHARED_PENDING, Need.FAULTS)}
+"""Built clauses that a backend can be brought to in one of these ways only: where it has none they are not checked."""

@@ -75,3 +75,10 @@ class Heal(Operation):
     """Storage works again from here on."""
 
     kind: ClassVar[str] = "heal"
+
+
+@dataclass(frozen=True, slots=True)
+class CountLeft(Operation):
+    """Look what the backend still has: open descriptors, tasks and threads that it did not have at first (FAULT-06)."""
+
+    kind: ClassVar[str] = "count_left"

@@ -56,10 +56,11 @@ class Stake:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What one crash took: the calls, and whether the process alone died."""
+    """What one crash took: the calls, and whether the process alone died; ``fault``: none came, only a close failed."""
 
     lost: frozenset[int] = NO_CALLS
     kill: bool = False
+    fault: bool = False
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ def crash(judge: Judge, call: Call, op: Crash, outcome: Outcome) -> None:
     for name in found.untold - world.blurred:
         world.blurred.add(name)
     for prospect in found.prospects:
-        session = _leave(judge, prospect, damage)
+        session = leave(judge, prospect, damage)
         torn = crash_blame.is_hit(prospect.stake, damage) and prospect.stake.located
         aftermath.torn = aftermath.torn or torn
         aftermath.half_made = aftermath.half_made or (torn and not prospect.stake.must)
@@ -63,7 +63,7 @@ def _free(world: World, name: str, clause: str) -> None:
     world.changes[name] = world.changes.get(name, 0) + 1
 
 
-def _leave(judge: Judge, prospect: Prospect, damage: Damage) -> Session:
+def leave(judge: Judge, prospect: Prospect, damage: Damage) -> Session:
     """The session as it may come back."""
     world, stake = judge.world, prospect.stake
     session = prospect.session

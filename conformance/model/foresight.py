@@ -196,6 +196,7 @@ def _takes(session: Session, first: int) -> bool:
 
 def _prospect(judge: Judge, session: Session, flight: _Flight) -> Prospect:
     logs = [session.log, *(session.recovery.others if session.recovery is not None else ())]
+    logs = [*_with_ghosts(judge, session, logs), *logs]
     batch: tuple[dict[str, Any], ...] = ()
     if flight.batch is not None and flight.batch[0] == session.serial:
         given = flight.batch[1]
@@ -205,6 +206,16 @@ def _prospect(judge: Judge, session: Session, flight: _Flight) -> Prospect:
         batch = tuple(given)
     stake = _stake(judge, session, flight)
     return Prospect(session.id, session.header, session.inherited, stake, tuple(logs), session, batch)
+
+
+def _with_ghosts(judge: Judge, session: Session, logs: list[Log]) -> list[Log]:
+    """The logs with a batch behind them whose append failed and may have left something."""
+    trouble = judge.world.trouble
+    mishap = None if trouble is None else trouble.mishaps.get(session.serial)
+    if mishap is None:
+        return []
+    firsts = [(ghost[0]["seq"], ghost) for ghost in mishap.ghosts]
+    return [log[:first] + ghost for first, ghost in firsts for log in logs if len(log) >= first]
 
 
 def _stake(judge: Judge, session: Session, flight: _Flight) -> Stake:

@@ -112,10 +112,28 @@ class FaultView:
         return f"{self.kind}{about} {what} {self.error}" if self.error else f"{self.kind}{about} took a part"
 
 
-Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | CrashView | list[Any]
+@dataclass(frozen=True, slots=True)
+class LeftView:
+    """What a backend has, and did not have before its first instance, by name, in order."""
+
+    descriptors: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many things."""
+        return len(self.descriptors) + len(self.tasks) + len(self.threads)
+
+    def __str__(self) -> str:
+        kinds = ("descriptors", self.descriptors), ("tasks", self.tasks), ("threads", self.threads)
+        return "; ".join(f"{len(names)} {kind}: {', '.join(names)}" for kind, names in kinds if names) or "nothing"
+
+
+Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | CrashView | LeftView | list[Any]
 """What a call may return: nothing, a handle, a snapshot, events or snapshots; the counters give what was used.
 
-A crash gives what it took.
+A crash gives what it took, a count of what is left what that is.
 """
 
 
@@ -268,6 +286,8 @@ def _value_to_json(value: Value) -> Any:
             return {"usage": value.to_json()}
         case CrashView(lost_calls, lines):
             return {"crash": {"lost_calls": list(lost_calls), "lines": [encode_seen(line) for line in lines]}}
+        case LeftView():
+            return {"left": {key: list(names) for key, names in asdict(value).items()}}
         case list():
             if value and isinstance(value[0], SnapshotView | Odd):
                 return {"snapshots": [_value_to_json(item) for item in value]}
@@ -305,6 +325,8 @@ def _value_from_json(form: Any) -> Value:
     if "crash" in form:
         found = form["crash"]
         return CrashView(tuple(found["lost_calls"]), tuple(decode(line) for line in found["lines"]))
+    if "left" in form:
+        return LeftView(**{key: tuple(names) for key, names in form["left"].items()})
     if "snapshots" in form:
         return [_value_from_json(item) for item in form["snapshots"]]
     values: list[Any] = decode(form["list"])

@@ -14,13 +14,25 @@ from typing import Any, NoReturn
 
 from conformance.clauses import Violation, narrowest, violation
 from conformance.contract import Capabilities
-from conformance.model import cost_rules, crash_rules, handle_rules, root_rules, service_rules, sweep_rules, view_rules
+from conformance.model import (
+    cost_rules,
+    crash_rules,
+    fault_blame,
+    fault_rules,
+    fault_settling,
+    handle_rules,
+    root_rules,
+    service_rules,
+    sweep_rules,
+    view_rules,
+)
 from conformance.model.foresight import subject
 from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
 from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    CountLeft,
     Crash,
     Create,
     Discard,
@@ -79,8 +91,9 @@ RULES: dict[type[Operation], Rule] = {
     StartCounting: cost_rules.start_counting,
     ReadCounters: cost_rules.read_counters,
     Crash: crash_rules.crash,
-    Fail: service_rules.nothing_to_judge,
+    Fail: fault_rules.fail,
     Heal: service_rules.nothing_to_judge,
+    CountLeft: fault_rules.count_left,
 }
 
 
@@ -109,6 +122,7 @@ class Judge:
         self.witnesses: Counter[str] = Counter()
         self.exact = False
         self._calls: dict[int, Call] = {}
+        self._aliases: dict[str, str] = {}
         self._current: int | None = None
         self._outcome: Outcome = Skipped()
 
@@ -151,13 +165,41 @@ class Judge:
         self.world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
-        RULES[type(call.operation)](self, call, call.operation, outcome)
+        if self.world.trouble is not None:
+            self._end_in_trouble(call, outcome, event)
+        else:
+            RULES[type(call.operation)](self, call, call.operation, outcome)
         self.costs.note(self, call.operation, outcome)
+
+    def _end_in_trouble(self, call: Call, outcome: Outcome, event: Completion) -> None:
+        """A call in a world in which storage has failed, or may."""
+        op = call.operation
+        fault_rules.note(self, op, event.faults)
+        self._aliases = fault_rules.aliases(self.world, op)
+        if fault_rules.failed(self, op, outcome):
+            self._aliases = {}
+            return
+        before = fault_settling.Before(self.world, op)
+        try:
+            RULES[type(op)](self, call, op, outcome)
+        except Violation as found:
+            blamed = fault_blame.retold(self, op, outcome, found)
+            if blamed is None:
+                raise
+            if blamed:
+                note = "; ".join(filter(None, (found.note, fault_blame.told(self.world))))
+                raise violation(blamed)(
+                    expected=found.expected, observed=found.observed, note=note, call=found.call
+                ) from None
+        else:
+            fault_settling.settle(self, op, outcome, before)
+        finally:
+            self._aliases = {}
 
     def witness(self, *clauses: str) -> None:
         """Count the clauses as exercised once."""
         for clause in clauses:
-            self.witnesses[clause] += 1
+            self.witnesses[self._aliases.get(clause, clause)] += 1
 
     def fail(
         self, clauses: str | Sequence[str], expected: str | Callable[[], str], observed: str = "", note: str = ""
@@ -168,6 +210,7 @@ class Judge:
             expected: the phrase, or what makes it, where it is long and seldom needed.
         """
         blamed = clauses if isinstance(clauses, str) else narrowest(clauses)
+        blamed = self._aliases.get(blamed, blamed)
         raise violation(blamed)(
             expected=expected if isinstance(expected, str) else expected(),
             observed=observed or outcome_text(self._outcome),

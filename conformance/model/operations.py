@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from conformance.contract import SessionHeader
+from conformance.model.adversities import CountLeft as CountLeft
 from conformance.model.adversities import Crash as Crash
 from conformance.model.adversities import Effect as Effect
 from conformance.model.adversities import Fail as Fail
@@ -287,6 +288,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         Crash,
         Fail,
         Heal,
+        CountLeft,
     )
 }
 

@@ -12,8 +12,11 @@ from typing import Any
 
 from conformance.contract import SessionHeader
 from conformance.model.aftermath import Aftermath, Recovery
+from conformance.model.trouble import Trouble
 
-STRONG_TAGS = tuple("SEQ-02 SEQ-11 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01".split())
+STRONG_TAGS = tuple(
+    "SEQ-02 SEQ-11 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01 FAULT-01 FAULT-02".split()
+)
 """Tags of operations that tried to change something; the others only looked."""
 
 
@@ -232,6 +235,7 @@ class World:
         about: number of each call -> id of the session it is about, or None where it is about the whole service.
         aftermath: the latest crash, or None.
         left: ids that are free because of a crash; ``never`` has the clause.
+        trouble: what faults of the storage left open, from the first operation about one on.
     """
 
     stored: dict[str, Session] = field(default_factory=dict)
@@ -249,6 +253,7 @@ class World:
     about: dict[int, str | None] = field(default_factory=dict)
     aftermath: Aftermath | None = None
     left: set[str] = field(default_factory=set)
+    trouble: Trouble | None = None
 
     def visible(self, instance: int, session_id: str) -> tuple[Session | None, bool]:
         """What this instance sees under an id: (session or None, certain)."""

@@ -149,4 +149,7 @@ def _erase(world: World, session: Session) -> None:
     """The session never was."""
     session.erased = True
     world.pending.pop((session.creator, session.id), None)
+    if world.stored.get(session.id) is session:
+        # An append that failed may have shown it to others.
+        del world.stored[session.id]
     touch(world, session)

@@ -18,6 +18,7 @@ from conformance.model.history import (
     ErrorView,
     HandleView,
     Hung,
+    LeftView,
     Odd,
     Outcome,
     Raised,
@@ -29,12 +30,15 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    CountLeft,
     Crash,
     Create,
     Discard,
+    Fail,
     Fill,
     Flush,
     FlushInstance,
+    Heal,
     Inspect,
     Leave,
     ListSessions,
@@ -237,7 +241,24 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return "look at the files in and around the root"
         case Crash():
             return crash_text(operation, names)
+        case Fail():
+            return fault_text(operation)
+        case Heal():
+            return "---- storage works again"
+        case CountLeft():
+            return "count the descriptors, tasks and threads that are left"
     return f"{operation.kind} {short(operation)}"
+
+
+def fault_text(fail: Fail) -> str:
+    """One fault as a mark in a timeline: ``---- storage fails: the 2nd write meets ENOSPC``."""
+    which = f"call {fail.nth} of {' or '.join(fail.calls)}"
+    later = ", and every one after it" if fail.sticky else ""
+    if fail.how == "short":
+        met = f", and the next meets {fail.error}" if fail.error else ""
+        return f"---- storage fails: {which} takes {fail.taken:,} bytes at most{met}{later}"
+    met = f"is done and reports {fail.error}" if fail.how == "landed" else f"meets {fail.error}"
+    return f"---- storage fails: {which} {met}{later}"
 
 
 def crash_text(crash: Crash, names: Mapping[int, str]) -> str:
@@ -295,6 +316,8 @@ def value_text(value: Any) -> str:
             return f"snapshot {name}, revision #{revision}{count}"
         case Odd(text):
             return printable(text)
+        case LeftView():
+            return str(value)
         case CrashView(lost_calls):
             calls = ", ".join(map(str, lost_calls))
             return f"something of {_plural('call', lost_calls)} {calls} is lost" if lost_calls else "nothing is lost"

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from conformance.contract import SessionHeader
-from conformance.model.operations import Append, Crash, Create, Leave, OpenSession, Operation, Program, Read
+from conformance.model.operations import Append, Crash, Create, Fail, Leave, OpenSession, Operation, Program, Read
 from conformance.report.abbreviate import odd_places
 
 
@@ -58,6 +58,8 @@ class _Shape:
                 found += [_kind(offset), _kind(length), scribble]
             case Leave(raising=raising):
                 found.append(raising)
+            case Fail(calls=calls, how=how):
+                found += [list(calls), how]
             case Crash(preset=preset, during=during, lost=lost, tear=tear):
                 cut_short = None if during is None else self.of(during)
                 found += [preset, cut_short, sorted({part for _, part, _ in lost}), tear is not None]

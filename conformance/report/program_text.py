@@ -20,9 +20,11 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    CountLeft,
     Crash,
     Create,
     Discard,
+    Fail,
     Fill,
     Flush,
     FlushInstance,
@@ -147,8 +149,8 @@ class _Script:
         self.operations = program.operations[: len(program.operations) if call is None else call + 1]
         self.names: Mapping[int, str] = handle_names(program)
         self.spec, self.call = spec, call
-        crashes = (number for number, each in enumerate(self.operations) if isinstance(each, Crash))
-        self.crash = next(crashes, None)
+        beyond = (number for number, each in enumerate(self.operations) if isinstance(each, Crash | Fail))
+        self.crash = next(beyond, None)
         self.outcomes: dict[int, Outcome] = {e.call: e.outcome for e in history if isinstance(e, Completion)}
         self.knows = bool(self.outcomes)
         self.values = Expressions()
@@ -207,15 +209,16 @@ class _Script:
         return lines
 
     def _from_crash(self, first: int, clause: str) -> list[str]:
-        """The crash, and the calls after it: what no plain program can perform."""
-        told = ["", "# What follows needs the crash itself; torntail replay performs it."]
+        """The crash or the fault, and the calls after it: what no plain program can perform."""
+        what = "crash" if isinstance(self.operations[first], Crash) else "fault"
+        told = ["", f"# What follows needs the {what} itself; torntail replay performs it."]
         for number in range(first, len(self.operations)):
             text = " ".join(printable(call_text(self.operations[number], self.names)).split())
             marks = f"  <- breaks {' '.join(printable(clause).split())}" if number == self.call else ""
             told += _commented(f"{number}: {text}{marks}")
         line = " ".join(printable(call_text(self.operations[first], self.names)).split())
         told.append(f"print({text_expression(line)})")
-        told.append('print("the calls after it need the crash: torntail replay performs the whole case")')
+        told.append(f'print("the calls after it need the {what}: torntail replay performs the whole case")')
         return told
 
     def _ordinary(self, number: int, operation: Operation) -> list[str]:
@@ -239,7 +242,7 @@ class _Script:
     def _offending(self, number: int, operation: Operation) -> list[str]:
         statement = self._statement(number, operation)
         first = "answer = None"
-        if isinstance(operation, Leave | Discard | Macro | StartCounting | Wait):
+        if isinstance(operation, Leave | Discard | Macro | StartCounting | Wait | CountLeft):
             answer = statement
         elif isinstance(operation, OpenInstance | Create | OpenSession):
             name, _, rest = statement[0].partition(" = ")
@@ -262,6 +265,8 @@ class _Script:
         match operation:
             case Wait(seconds=seconds):
                 return [f"pass  # {seconds:g} s pass here; move your clock, or put asyncio.sleep"]
+            case CountLeft():
+                return ["pass  # Look here at what is open: descriptors, tasks, threads."]
             case MakeRoot():
                 return ["root.mkdir(parents=True)"]
             case OpenInstance():

@@ -78,7 +78,7 @@ CLAUSES = (
         statement="Once the service is closed, all its file descriptors, tasks and threads are gone, after normal use"
         " as well as after faults. Threads idling in the event loop's default executor are exempt.",
         source="field reports R092, R042",
-        needs=frozenset({Need.IO_COUNT}),
+        needs=frozenset(),
         reading="Faults are tried where the kit can make a storage call fail; ordinary use is tried everywhere.",
     ),
     Clause(

@@ -184,8 +184,8 @@ _FLUSH = (
         source=f"{_PROVIDES}; R121, R122, R124",
         needs=frozenset({Need.FRESH}),
         narrower_than=("FLUSH-01",),
-        reading="A second instance that stores a pending id first is the way to make a handle fail without a storage"
-        " fault, so a second instance is all that it needs.",
+        reading="A handle fails where another instance stores its pending id first, or where storage fails: a backend"
+        " that has either way is asked.",
     ),
     Clause(
         id="FLUSH-03",

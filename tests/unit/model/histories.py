@@ -15,6 +15,7 @@ from conformance.model.history import (
     Completion,
     ErrorView,
     Event,
+    FaultView,
     HandleView,
     Hung,
     Invocation,
@@ -54,10 +55,11 @@ NOTHING = Returned()
 
 @dataclass(frozen=True)
 class Step:
-    """One call and what came of it."""
+    """One call, what came of it, and the faults that storage had meanwhile."""
 
     operation: Operation
     outcome: Outcome = NOTHING
+    faults: tuple[FaultView, ...] = ()
 
     def gives(self, value: Any) -> Step:
         """The same call with another return value."""
@@ -66,6 +68,15 @@ class Step:
     def raises(self, kind: str, message: str = "", **fields: Any) -> Step:
         """The same call, rejected with this kind of error."""
         return replace(self, outcome=Raised(ErrorView(kind, kind, message, **fields)))
+
+    def meets(self, *faults: FaultView, **fields: Any) -> Step:
+        """The same call, rejected because storage failed in it."""
+        error = ErrorView("OSError", "OSError", "", fault=True, **fields)
+        return replace(self, outcome=Raised(error), faults=faults)
+
+    def beside(self, *faults: FaultView) -> Step:
+        """The same call with the same answer, though storage failed in it."""
+        return replace(self, faults=faults)
 
     def hangs(self) -> Step:
         """The same call, never answered."""
@@ -76,7 +87,7 @@ def history(steps: Iterable[Step]) -> list[Event]:
     """The steps one after the other, as events."""
     events: list[Event] = []
     for call, step in enumerate(steps):
-        events += [Invocation(call, step.operation), Completion(call, step.outcome)]
+        events += [Invocation(call, step.operation), Completion(call, step.outcome, faults=step.faults)]
     return events
 
 

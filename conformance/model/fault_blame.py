@@ -1,0 +1,168 @@
+"""Which clause about faults an ordinary violation breaks, where a fault is the reason for it.
+
+`retold` is asked after an ordinary rule objected in a world in which storage failed. Its answer is the clause to blame
+in place of the ordinary one, "" where what happened is allowed after all, or None where no fault explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from conformance.model.history import Outcome, Raised, Returned
+from conformance.model.operations import (
+    Append,
+    Close,
+    Create,
+    Flush,
+    Leave,
+    ListSessions,
+    OpenSession,
+    Operation,
+    Read,
+    Stat,
+)
+from conformance.model.state import Handle, Session, World
+from conformance.model.trouble import Batch, Mishap, Trouble
+from conformance.model.values import same
+
+if TYPE_CHECKING:
+    from conformance.clauses import Violation
+    from conformance.model.judge import Judge
+
+_LOOKS = (Read, Stat, ListSessions)
+
+_LOST = frozenset("DUR-01 DUR-02 DUR-05 DUR-06 DUR-08 DUR-09 DUR-11 TORN-01 TORN-03 TORN-04".split())
+"""What is blamed on a barrier that did not hold, or on recovery, after a crash."""
+
+
+def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> str | None:
+    """See the module."""
+    trouble = judge.world.trouble
+    if trouble is None or not trouble.fired:
+        return None
+    handle = judge.world.handles.get(getattr(op, "handle", -1))
+    session = _session(judge, op, handle)
+    mishap = None if session is None else trouble.mishaps.get(session.serial)
+    if trouble.now:
+        return _while_failing(op, outcome)
+    if isinstance(outcome, Raised):
+        return _rejected(judge, trouble, op, outcome.error.kind, handle, session, mishap)
+    if mishap is None or session is None:
+        return None
+    if isinstance(op, Read) and isinstance(outcome, Returned) and handle is not None:
+        shown = _shown(op, outcome.value, handle, session, mishap)
+        return _lost(judge, session, mishap, found) if shown is None else shown
+    if isinstance(op, Stat | ListSessions) and mishap.ghosts and op.instance != session.home:
+        return ""
+    return _lost(judge, session, mishap, found)
+
+
+def _session(judge: Judge, op: Operation, handle: Handle | None) -> Session | None:
+    if handle is not None and not isinstance(op, OpenSession | Create):
+        return handle.session
+    name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
+    if not isinstance(name, str):
+        return None
+    return judge.world.visible(op.instance, name)[0]  # type: ignore[attr-defined]
+
+
+def _while_failing(op: Operation, outcome: Outcome) -> str | None:
+    """A call in which storage failed did what it must not."""
+    if isinstance(op, ListSessions) and not isinstance(outcome, Raised):
+        # What cannot be described may be left out (SVC-07).
+        return ""
+    if isinstance(op, _LOOKS) or (isinstance(op, OpenSession) and op.access == "read"):
+        return "FAULT-04"
+    if not isinstance(outcome, Raised):
+        return None
+    return "FAULT-05" if isinstance(op, Close | Leave) else "FAULT-01"
+
+
+def _rejected(
+    judge: Judge,
+    trouble: Trouble,
+    op: Operation,
+    kind: str,
+    handle: Handle | None,
+    session: Session | None,
+    mishap: Mishap | None,
+) -> str | None:
+    """A call rejected though storage works again."""
+    grip = trouble.grips.get(handle.number) if handle is not None else None
+    ghosts = mishap.ghosts if mishap is not None else []
+    if isinstance(op, Append) and ghosts and kind != "Hung" and not is_one_of(op.events, ghosts):
+        # It may say that something else stands there, which is not known to be untrue.
+        return ""
+    if isinstance(op, Append | Flush) and kind == "SessionOwnershipLostError" and grip is not None and grip.spendable:
+        if handle is not None:
+            handle.lost = True
+        return ""
+    if isinstance(op, OpenSession) and op.access == "write" and kind == "SessionAlreadyOwnedError":
+        return "OWN-07" if mishap is not None and mishap.close_failed else None
+    if isinstance(op, Append | Flush | Close | Leave) and grip is not None and (grip.rejected or grip.spendable):
+        return "FAULT-02"
+    if isinstance(op, Create | OpenSession) and mishap is None:
+        instance = judge.world.instances.get(op.instance)
+        name = op.header.id if isinstance(op, Create) else op.session
+        if instance is not None and name in instance.failed_claim:
+            return None
+    return "FAULT-08"
+
+
+def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Mishap) -> str | None:
+    """A read shows what a failed append would have stored."""
+    if not isinstance(value, list):
+        return None
+    log, first = session.log, op.offset
+    if mishap.ghosts and handle.instance != session.home:
+        # Whether another instance sees it is left open until something settles it.
+        for ghost in mishap.ghosts:
+            longer = (log + ghost)[first : first + len(value)]
+            if same(longer, value):
+                return ""
+    for place, event in enumerate(value):
+        seq = first + place
+        if seq < len(log) and same(log[seq], event):
+            continue
+        if any(same(event, each) for ghost in mishap.replaced for each in ghost):
+            # The batch that failed stands where another does, or once more behind itself.
+            return "FAULT-02" if any(same(event, each) for each in log) else "FAULT-10"
+        return None
+    return None
+
+
+def _lost(judge: Judge, session: Session, mishap: Mishap, found: Violation) -> str | None:
+    """What a barrier had covered did not come through a crash, and a fault came before that barrier."""
+    recovery = session.recovery
+    if recovery is None or recovery.damage.fault or found.clause not in _LOST or mishap.hit_at < 0:
+        return None
+    if session.barrier_at == mishap.barrier_hit_at:
+        # It resolved although storage failed in it.
+        return "FAULT-05" if session.barrier_kind in ("close", "service close") else "FAULT-01"
+    if 0 <= mishap.sync_hit_at < session.barrier_at:
+        return "FAULT-03"
+    return "FAULT-01" if mishap.hit_at < session.barrier_at else None
+
+
+def told(world: World) -> str:
+    """The faults of this call, or that some came before, as a phrase."""
+    trouble = world.trouble
+    if trouble is None or not trouble.fired:
+        return ""
+    return "; ".join(map(str, trouble.now)) if trouble.now else "storage works again; it had failed before"
+
+
+ALIASES = {
+    "OWN-08": "OWN-07",
+    "DUR-07": "FAULT-08",
+    "TORN-02": "FAULT-02",
+    **dict.fromkeys("DUR-01 DUR-02 DUR-03 DUR-04 DUR-05 DUR-06 DUR-08 DUR-09 DUR-11".split(), "FAULT-01"),
+    **dict.fromkeys("TORN-01 TORN-03 TORN-04 TORN-05".split(), "FAULT-01"),
+}
+"""Clauses about crashes -> those that the same breaks where no crash came, only a close that failed."""
+
+
+def is_one_of(events: Sequence[Any], batches: list[Batch]) -> bool:
+    """Whether a batch is one of these."""
+    return any(same(list(events), each) for each in batches)

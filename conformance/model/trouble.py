@@ -1,0 +1,85 @@
+"""What faults of the storage leave open, as plain state: of each session, of each handle, and altogether.
+
+A fault takes nothing back that was promised. It lets a call reject that would have had to resolve, and what that call
+would have stored may be found by a later life, or by another instance, until something settles it. Nothing here judges;
+``conformance.model.fault_rules`` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.model.history import FaultView
+
+Batch = list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Mishap:
+    """What faults did to one session.
+
+    Attributes:
+        ghosts: batches of appends that failed since the log last grew; each would begin where the log ends.
+        replaced: the same of those whose seqs another append took.
+        swapped: another batch was taken at the seqs of one that failed, and nobody has read it yet.
+        hits: faults in calls about it since the log last grew; a repair that met one too may not have been possible.
+        hit_at, sync_hit_at: the model's step of the latest fault, and of the latest failed sync.
+        barrier_hit_at: the step of the latest barrier that resolved in spite of a fault.
+        close_failed: its owner's close raised, and nobody owned it since.
+        residue: ghosts of which a crash may have left something, though one fault only came between.
+        residue_at: the seq at which they would begin.
+    """
+
+    ghosts: list[Batch] = field(default_factory=list)
+    replaced: list[Batch] = field(default_factory=list)
+    swapped: bool = False
+    hits: int = 0
+    hit_at: int = -1
+    sync_hit_at: int = -1
+    barrier_hit_at: int = -1
+    close_failed: bool = False
+    residue: list[Batch] = field(default_factory=list)
+    residue_at: int = 0
+
+
+@dataclass(slots=True)
+class Grip:
+    """What faults left of the trust in one write handle.
+
+    Attributes:
+        owed: a call resolved although storage failed in it; a later flush or close, or an append, may still say so.
+        rejected: a call rejected because of a fault, and nothing has succeeded since.
+        spendable: a sync failed, so that the handle may end itself.
+    """
+
+    owed: bool = False
+    rejected: bool = False
+    spendable: bool = False
+
+
+@dataclass(slots=True)
+class Trouble:
+    """All of it.
+
+    Attributes:
+        now: the faults that came during the call that is judged. fired: how many came so far.
+        mishaps: serial of a session -> what happened to it. grips: number of a handle -> what is left of it.
+    """
+
+    now: tuple[FaultView, ...] = ()
+    fired: int = 0
+    mishaps: dict[int, Mishap] = field(default_factory=dict)
+    grips: dict[int, Grip] = field(default_factory=dict)
+
+    def mishap(self, serial: int) -> Mishap:
+        """That of a session."""
+        return self.mishaps.setdefault(serial, Mishap())
+
+    def grip(self, handle: int) -> Grip:
+        """That of a handle."""
+        return self.grips.setdefault(handle, Grip())
+
+    def forget(self, handle: int) -> None:
+        """The handle has a new meaning, or none."""
+        self.grips.pop(handle, None)

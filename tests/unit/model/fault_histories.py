@@ -1,0 +1,152 @@
+"""The table of hand-written histories on storage that fails: for each clause right answers, and wrong ones.
+
+As in ``crash_histories``: after the steps but the last, the last witnesses the clause, and ``wrong`` breaks that very
+clause and no other.
+"""
+
+from __future__ import annotations
+
+from conformance.model.history import CrashView, ErrorView, FaultView, LeftView, Returned
+from conformance.model.operations import CountLeft, Crash, Fail, Heal
+from tests.unit.model.crash_histories import Case, case
+from tests.unit.model.histories import (
+    CONTIGUITY,
+    EXISTS,
+    LOST,
+    NOT_FOUND,
+    OWNED,
+    Step,
+    append,
+    close,
+    create,
+    down,
+    events,
+    flush,
+    listed,
+    opened,
+    owned,
+    read,
+    snap,
+    stat,
+    sweep,
+    up,
+)
+
+WRITE = FaultView("write", "EIO", "refused", "s")
+LANDED = FaultView("write", "EIO", "landed", "s")
+SYNC = FaultView("sync", "EIO", "refused", "s")
+SHORT = FaultView("write", "", "short", "s")
+READ = FaultView("read", "EIO", "refused", "s")
+
+FAIL = Step(Fail(["write"]))
+HEAL = Step(Heal())
+LEFT = Step(CountLeft(), Returned(LeftView()))
+KILLED = Step(Crash("kill"), Returned(CrashView()))
+
+
+def gone(*lost: int) -> Step:
+    """The power is lost, and with it something of these calls."""
+    return Step(Crash("ext4"), Returned(CrashView(lost)))
+
+
+def group(step: Step, *sessions: str) -> Step:
+    """The call rejects with one member for each of these sessions, because storage failed."""
+    members = tuple(ErrorView("OSError", "OSError", "", session_id=each, fault=True) for each in sessions)
+    return step.raises("ExceptionGroup", members=members, fault=True).beside(WRITE)
+
+
+STORED = (up(), create(1), append(1, events(0)), flush(1), FAIL)
+FAILED = (*STORED, append(1, events(1)).meets(LANDED))
+TWO = (up(), create(1), create(2, "t"), append(1, events(0)), append(2, events(0)), FAIL)
+BROKEN = "SessionPersistenceCorruptionError"
+
+CASES: tuple[Case, ...] = (
+    # A fault shows as itself, and never as something that it is not.
+    case("FAULT-01", *FAILED, wrong=append(1, events(1)).raises(CONTIGUITY).beside(WRITE)),
+    case("FAULT-01", *FAILED, wrong=append(1, events(1)).raises(BROKEN, fault=True).beside(WRITE)),
+    case("FAULT-01", *FAILED, wrong=append(1, events(1)).hangs().beside(WRITE)),
+    case("FAULT-01", *STORED, flush(1).meets(SYNC), wrong=flush(1).raises("ValueError").beside(SYNC)),
+    case("FAULT-01", *STORED, create(2, "t").meets(WRITE), wrong=create(2, "t").raises(EXISTS).beside(WRITE)),
+    # Until it is stored nobody in the instance sees it.
+    case("FAULT-01", *FAILED, read(1, events(0)), wrong=read(1, events(0, 2))),
+    case("FAULT-01", *FAILED, HEAL, opened(2), read(2, events(0)), wrong=read(2, events(0, 2))),
+    # Storage works again: the same batch is taken, once.
+    case("FAULT-02", *FAILED, HEAL, append(1, events(1)), wrong=append(1, events(1)).raises("OSError", fault=True)),
+    case("FAULT-02", *FAILED, HEAL, append(1, events(1)), wrong=append(1, events(1)).raises(CONTIGUITY)),
+    case("FAULT-02", *FAILED, HEAL, append(1, events(1)), wrong=append(1, events(1)).raises(LOST)),
+    case("FAULT-02", *STORED, flush(1).meets(SYNC), HEAL, flush(1), wrong=flush(1).raises("OSError", fault=True)),
+    # A sync failed, a later barrier resolved, and the power was lost.
+    case(
+        "FAULT-03",
+        *(up(), create(1), append(1, events(0)), FAIL, append(1, events(1)), flush(1).meets(SYNC)),
+        *(HEAL, flush(1), gone(4, 7), up(2), opened(2, on=2), read(2, events(0, 2))),
+        wrong=read(2, events(0)),
+    ),
+    # A look that fails is no absence.
+    case("FAULT-04", *STORED, read(1, []).meets(READ), wrong=read(1, []).beside(READ)),
+    case("FAULT-04", *STORED, read(1, events(0)).beside(READ), wrong=read(1, []).raises(NOT_FOUND).beside(READ)),
+    case("FAULT-04", *STORED, opened(2).meets(READ), wrong=opened(2).raises(NOT_FOUND).beside(READ)),
+    case("FAULT-04", *STORED, stat(None).meets(READ), wrong=stat(None).beside(READ)),
+    case("FAULT-04", *STORED, listed().meets(READ), wrong=listed().raises(NOT_FOUND).beside(READ)),
+    # A close that cannot store.
+    case("FAULT-05", *TWO, close(1).meets(WRITE), wrong=close(1).raises("ValueError").beside(WRITE)),
+    case("OWN-07", *TWO, close(1).meets(WRITE), HEAL, owned(3), wrong=owned(3).raises(OWNED)),
+    # What is left in the end.
+    case("FAULT-06", up(), down(), LEFT, wrong=LEFT.gives(LeftView(("<root>/a",)))),
+    case("FAULT-06", up(), down(), LEFT, wrong=LEFT.gives(LeftView((), ("tick",)))),
+    case("FAULT-06", up(), down(), LEFT, wrong=LEFT.gives(LeftView((), (), ("worker",)))),
+    # What a failed append left, what comes in its place, and everybody else.
+    case("FAULT-07", *FAILED, KILLED, up(2), opened(2, on=2), read(2, events(0)), wrong=read(2, events(0, 2))),
+    case(
+        "FAULT-10",
+        *(*FAILED, HEAL, append(1, events(1, mark="x")), read(1, events(0) + events(1, mark="x"))),
+        wrong=read(1, events(0, 2)),
+    ),
+    case(
+        "FAULT-08",
+        *(*TWO, append(1, events(1)).meets(WRITE), HEAL, append(2, events(1))),
+        wrong=append(2, events(1)).raises("OSError", fault=True),
+    ),
+    case(
+        "FAULT-08",
+        *(*TWO, append(1, events(1)).meets(WRITE), HEAL, opened(3, "t")),
+        wrong=opened(3, "t").raises("OSError", fault=True),
+    ),
+    # A group names who failed.
+    case("FLUSH-02", *TWO, group(sweep(), "s"), wrong=group(sweep())),
+    case("CLOSE-07", *TWO, group(down(), "s"), wrong=down().meets(WRITE)),
+)
+
+ALLOWED: dict[str, tuple[Step, ...]] = {
+    "a handle ends itself after a failed sync": (
+        *(*STORED, append(1, events(1)).meets(SYNC), HEAL, append(1, events(1)).raises(LOST)),
+        *(close(1).raises(LOST), owned(2), read(2, events(0)), append(2, events(1)), close(2)),
+    ),
+    "an append is taken and the flush behind it says that storage failed": (
+        *(*STORED, append(1, events(1)).beside(WRITE), HEAL, flush(1).meets(), flush(1), read(1, events(0, 2))),
+    ),
+    "another instance may see what a failed append left, while nothing settled it": (
+        *(*FAILED, up(2), opened(2, on=2), read(2, events(0, 2)), opened(3, on=2), read(3, events(0))),
+    ),
+    "a different batch may be refused": (*FAILED, HEAL, append(1, events(1, mark="x")).raises(CONTIGUITY)),
+    "a close that failed leaves open how much is stored": (
+        *(*STORED, append(1, events(1)), close(1).meets(WRITE), HEAL, opened(2), read(2, events(0))),
+        *(owned(3), append(3, events(1, mark="x")), close(3), opened(4), read(4, events(0) + events(1, mark="x"))),
+    ),
+    "a close that failed may have stored what failed before": (
+        *(*FAILED, append(1, events(1)).meets(WRITE), close(1).meets(WRITE), HEAL, owned(2), read(2, events(0, 2))),
+        *(append(2, events(2)), close(2)),
+    ),
+    "a crash may bring back what failed, where the repair failed too": (
+        *(*FAILED, append(1, events(1)).meets(LANDED), KILLED, up(2), opened(2, on=2), read(2, events(0, 2))),
+    ),
+    "a list may leave out what it cannot describe": (*TWO, listed(snap(1, 1, "t")).beside(READ)),
+    "a service that fails names the session, and the others are covered": (
+        *(*TWO, group(sweep(), "s"), HEAL, sweep(), gone(), up(2), opened(3, "t", on=2), read(3, events(0))),
+    ),
+    "a session whose only append failed never was": (
+        *(up(), create(1), FAIL, append(1, events(0)).meets(WRITE), HEAL, close(1)),
+        *(up(2), stat(None, on=2), create(2, on=2)),
+    ),
+}
+"""What storage that fails excuses, in words -> a history of it."""

@@ -1,0 +1,106 @@
+"""The fold over storage that fails, clause by clause, on hand-written histories (``fault_histories``)."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.clauses import BUILT
+from conformance.contract import Capabilities
+from conformance.model.judge import judge_history
+from tests.unit.model.crash_histories import Case
+from tests.unit.model.fault_histories import (
+    ALLOWED,
+    CASES,
+    FAIL,
+    FAILED,
+    HEAL,
+    STORED,
+    SYNC,
+    TWO,
+    WRITE,
+    gone,
+)
+from tests.unit.model.histories import Step, append, close, events, flush, history, opened, read, stat, up
+
+IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
+PLAIN = Capabilities()
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_right_answer_is_allowed_and_witnesses_the_clause(case: Case) -> None:
+    """The right answer breaks nothing and counts the clause once more than the steps before it."""
+    before = judge_history(history(case.steps), PLAIN)
+    after = judge_history(history((*case.steps, case.right)), PLAIN)
+    assert before.violation is None
+    assert after.violation is None
+    assert after.witnesses[case.clause] > before.witnesses[case.clause]
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
+    """The wrong answer breaks exactly the clause, at the call that gave it, and says what was expected."""
+    found = judge_history(history((*case.steps, case.wrong)), PLAIN).violation
+    assert found is not None
+    assert found.clause == case.clause
+    assert found.call == len(case.steps)
+    assert found.expected
+    assert found.observed
+
+
+def test_every_built_clause_about_faults_has_a_case() -> None:
+    """No clause of FAULT that the fold judges is without a history that breaks it."""
+    assert {each for each in BUILT if each.startswith("FAULT-")} <= {case.clause for case in CASES}
+
+
+@pytest.mark.parametrize("told", ALLOWED)
+def test_what_failing_storage_excuses(told: str) -> None:
+    """None of these histories is called wrong."""
+    found = judge_history(history(ALLOWED[told]), PLAIN).violation
+    assert found is None, found
+
+
+BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
+    "a flush swallows a failed sync": (
+        "FAULT-01",
+        (*STORED, append(1, events(1)), flush(1).beside(SYNC), gone(5), up(2), opened(2, on=2), read(2, events(0))),
+    ),
+    "a close swallows a failed write": (
+        "FAULT-05",
+        (*STORED, append(1, events(1)), close(1).beside(WRITE), gone(5), up(2), opened(2, on=2), read(2, events(0))),
+    ),
+    "the batch is there twice": (
+        "FAULT-02",
+        (*FAILED, HEAL, append(1, events(1)), read(1, [*events(0, 2), *events(1)])),
+    ),
+    "what a failed close loses was covered": (
+        "FAULT-01",
+        (*STORED, append(1, events(1)), close(1).meets(WRITE), HEAL, opened(2), read(2, [])),
+    ),
+    "nobody can own a session past a close that failed": (
+        "FAULT-08",
+        (*TWO, close(1).meets(WRITE), HEAL, opened(3, "s", access="write").raises("OSError")),
+    ),
+    "the storage fails no more, and another session cannot be read": (
+        "FAULT-08",
+        (*TWO, append(1, events(1)).meets(WRITE), HEAL, read(2, []).raises("OSError", fault=True)),
+    ),
+}
+"""A mistake in words -> the clause that it breaks, and a history that ends with it."""
+
+
+@pytest.mark.parametrize("told", BLAMED)
+def test_mistake_is_blamed_on_its_clause(told: str) -> None:
+    """What an earlier call did wrong is blamed where it shows."""
+    clause, steps = BLAMED[told]
+    found = judge_history(history(steps), PLAIN).violation
+    assert found is not None
+    assert found.clause == clause
+
+
+def test_without_a_fault_nothing_is_excused() -> None:
+    """A rejection that shows an earlier fault is no excuse for a call in which storage works."""
+    steps: tuple[Step, ...] = (*STORED, HEAL, append(1, events(1)).raises("OSError", fault=True))
+    found = judge_history(history(steps), PLAIN).violation
+    assert found is not None
+    steps = (up(), FAIL, HEAL, stat(None).raises("OSError", fault=True))
+    assert judge_history(history(steps), PLAIN).violation is not None
