@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 from conformance.drivers.crash_plans import AsWritten, CrashPlan, Placement, placement_of
 from conformance.drivers.errors import NotMeasured
 from conformance.model.history import CrashView
-from conformance.model.operations import Crash
+from conformance.model.operations import Crash, Fail
 from conformance.sim.disk import Recorder, Tree
 from conformance.sim.disk.fates import fates_of, lost_calls, told
+from conformance.sim.disk.faults import Fault
 from conformance.sim.disk.materialise import Attributes, attributes_at, materialise
 from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.remains import Remains
@@ -107,6 +108,10 @@ class Recording:
             raise
         self.recorder.mark_end(number, resolved=acknowledged)
         return value
+
+    def arm(self, op: Fail) -> None:
+        """Storage calls fail from here on as the operation says."""
+        self.recorder.arm(Fault(frozenset(op.calls), op.nth, op.error, op.sticky, op.how, op.taken))
 
     def doubts(self) -> str:
         """Why the recording cannot be trusted, as a phrase; "" where it can."""

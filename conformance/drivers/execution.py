@@ -22,7 +22,7 @@ from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
-from conformance.model.operations import Crash, Macro, Operation, Program, StartCounting
+from conformance.model.operations import Crash, Fail, Macro, Operation, Program, StartCounting
 from conformance.sim import Choices
 
 
@@ -147,7 +147,7 @@ class Execution:
         return self._end(call, operation, self._driver.perform(operation, call))
 
     def _end(self, call: int, operation: Operation, outcome: Outcome) -> Outcome:
-        ended = Completion(call, outcome, at=self._driver.now_us())
+        ended = Completion(call, outcome, self._driver.now_us(), self._driver.take_faults())
         self.history.append(ended)
         try:
             self.judge.feed(ended)
@@ -239,9 +239,11 @@ def run_program(
         KitError, SetupError, NotMeasured: as ``Execution.do``.
         UsageError: it holds a crash, and counts what calls use, or the backend stores nothing in files.
     """
-    crashes = any(isinstance(operation, Crash) for operation in program.operations)
+    crashes = any(isinstance(operation, Crash | Fail) for operation in program.operations)
     if crashes and any(isinstance(operation, StartCounting) for operation in program.operations):
-        raise UsageError("a program counts what calls use, or it crashes: one recording cannot do both")
+        raise UsageError(
+            "a program counts what calls use, or its storage crashes or fails: one recording cannot do both"
+        )
     execution = Execution(backend, root, partner=partner, journal=journal, watchdog=watchdog, crashes=crashes)
     found: Violation | None = None
     try:

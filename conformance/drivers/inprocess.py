@@ -21,16 +21,22 @@ from conformance.drivers.crash_plans import AsWritten, CrashPlan
 from conformance.drivers.crashes import Frozen, Left, Recording, unheard
 from conformance.drivers.errors import SetupError, UsageError
 from conformance.drivers.factory import Instance
+from conformance.drivers.leftovers import Baseline
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
 from conformance.drivers.premises import Premises
 from conformance.drivers.watchdog import Watchdog
-from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value
+from conformance.model.history import FaultView, Hung, Outcome, Raised, Returned, Skipped, Value
 from conformance.model.operations import (
     CloseInstance,
+    CountLeft,
     Crash,
+    Create,
+    Fail,
+    Heal,
     MakeRoot,
     OpenInstance,
+    OpenSession,
     Operation,
     ReadCounters,
     StartCounting,
@@ -83,7 +89,12 @@ class InProcessDriver(Calls):
         self._instances: dict[int, Instance] = {}
         self._handles: dict[int, Any] = {}
         self._opened = False
+        self._closed: set[int] = set()
         self._counters: Counters | None = None
+        self._baseline: Baseline | None = None
+        self._named: dict[str, None] = {}
+        self._faults: list[FaultView] = []
+        self._told = 0
 
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
@@ -109,12 +120,18 @@ class InProcessDriver(Calls):
             return self._count(operation)
         if isinstance(operation, MakeRoot):
             return self._make_root()
+        if isinstance(operation, CountLeft):
+            return self._count_left()
+        if self._baseline is None:
+            self._baseline = Baseline()
         if isinstance(operation, Wait):
             return self._wait(operation.seconds)
         if self._crashes and self._lives == 0:
             self._begin_life(None)
         if isinstance(operation, Crash):
             return Returned(self.crash(operation, call, AsWritten(operation)).view)
+        if isinstance(operation, Fail | Heal):
+            return self._disturb(operation)
         return self._perform(operation, call, acknowledged=True)
 
     def _wait(self, seconds: float) -> Outcome:
@@ -127,6 +144,62 @@ class InProcessDriver(Calls):
             seconds -= LONGEST_SLEEP
         return Returned()
 
+    def _disturb(self, operation: Fail | Heal) -> Outcome:
+        if self._recording is None:
+            raise RecorderError("storage fails where it is recorded from the first call on: set crashes=True")
+        if isinstance(operation, Fail):
+            self._recording.arm(operation)
+        else:
+            self._recording.recorder.lift()
+        return Returned()
+
+    def take_faults(self) -> tuple[FaultView, ...]:
+        """The faults that storage had since they were taken last."""
+        self._note_faults()
+        found, self._faults = tuple(self._faults), []
+        return found
+
+    def _note_faults(self) -> None:
+        if self._recording is None:
+            return
+        recorder = self._recording.recorder
+        fired = recorder.fired
+        if len(fired) > self._told:
+            with self._unfailing():
+                self._faults += [
+                    FaultView(each.kind, each.error, each.how, self._session_at(each.path))
+                    for each in fired[self._told :]
+                ]
+            self._told = len(fired)
+
+    def _session_at(self, path: str) -> str | None:
+        """Id of the session that a path belongs to: its artifact, or what lies beside that in its own directory."""
+        location = self.backend.location
+        if location is None or not path:
+            return None
+        for name in self._named:
+            artifact = location(self.root, name)
+            if artifact is None:
+                continue
+            home = artifact.parent
+            if path == str(artifact) or (
+                home != self.root and self.root in home.parents and path.startswith(str(home))
+            ):
+                return name
+        return None
+
+    def _count_left(self) -> Outcome:
+        """What the backend has left; for that the contexts of the instances that were closed are left too."""
+        if self._baseline is None:
+            return Skipped()
+        for number in [each for each in self._instances if each in self._closed]:
+            self._leave_quietly(self._instances.pop(number))
+        self._handles.clear()
+        for _ in range(3):
+            # What was cancelled ends in its next turn.
+            self._host.run(asyncio.sleep(0))
+        return Returned(self._baseline.left(self.root, self._host.tasks(), world=self._place.parent))
+
     def _make_root(self) -> Outcome:
         """Make the root, which is durable because nothing is recorded yet."""
         if self._opened or self._lives or self._premises is None:
@@ -136,6 +209,7 @@ class InProcessDriver(Calls):
         return Returned()
 
     def _perform(self, operation: Operation, call: int | None, *, acknowledged: bool) -> Outcome:
+        self._note_name(operation)
         try:
             performed = PERFORM[type(operation)](self, operation)
             return Returned(self._run(operation, performed, call, acknowledged=acknowledged))
@@ -156,6 +230,16 @@ class InProcessDriver(Calls):
         except Exception as error:  # noqa: BLE001
             # Whatever a backend raises is an observation, and the model's to judge.
             return Raised(self._observer.error(error))
+
+    def _note_name(self, operation: Operation) -> None:
+        name = operation.header.id if isinstance(operation, Create) else getattr(operation, "session", None)
+        if isinstance(operation, Create | OpenSession) and isinstance(name, str):
+            self._named[name] = None
+        if isinstance(operation, CloseInstance):
+            self._closed.add(operation.instance)
+
+    def _unfailing(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext() if self._recording is None else self._recording.recorder.held()
 
     def _count(self, operation: StartCounting | ReadCounters) -> Outcome:
         if isinstance(operation, ReadCounters):
@@ -204,6 +288,9 @@ class InProcessDriver(Calls):
         if left is not None:
             left.write(self.root)
         self._recording = Recording(self.root, None if left is None else left.carried)
+        recorder = self._recording.recorder
+        self._observer.injected = lambda: recorder.raised
+        self._baseline = Baseline()
 
     def crash(self, crash: Crash, call: int | None, plan: CrashPlan) -> Left:
         """End every instance, and go on in the world that the crash leaves, as the plan says.
@@ -219,8 +306,10 @@ class InProcessDriver(Calls):
             if call is None or type(crash.during) not in PERFORM:
                 raise ValueError(f"a crash comes during a call of the backend that has a number: {call=}, {crash!r}")
             self._perform(crash.during, call, acknowledged=False)
+        self._note_faults()
         left = self._recording.crash(crash, call, plan)
         self._recording = None
+        self._told = 0
         self._end_life(left)
         self._begin_life(left)
         return left
@@ -244,6 +333,8 @@ class InProcessDriver(Calls):
     def finish(self) -> None:
         """End every instance that is still open, as a user of it would, and drop the loop; errors no longer count."""
         try:
+            if self._recording is not None:
+                self._recording.recorder.lift()
             self._end_instances()
         finally:
             self._handles.clear()
@@ -259,9 +350,11 @@ class InProcessDriver(Calls):
     def _end_instances(self) -> None:
         for number in list(self._instances):
             self.perform(CloseInstance(number))
-            instance = self._instances.pop(number)
-            try:
-                self._host.run(instance.leave())
-            except (Exception, asyncio.CancelledError):  # noqa: BLE001
-                # The program is over and judged; what a broken backend does on its way out is no observation.
-                continue
+            self._leave_quietly(self._instances.pop(number))
+
+    def _leave_quietly(self, instance: Instance) -> None:
+        try:
+            self._host.run(instance.leave())
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001
+            # It is over and judged; what a broken backend does on its way out is no observation.
+            return

@@ -45,6 +45,9 @@ class Host(Protocol):
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
 
+    def tasks(self) -> tuple[str, ...]:
+        """What the tasks run that are not done, in the order in which they were made."""
+
     def remember(self, error: BaseException) -> None:
         """End the call under way with this error, even where a task of the backend swallows it."""
 
@@ -79,6 +82,10 @@ class SimHost:
     def now_us(self) -> int:
         """See ``Host``."""
         return self._clock.now_us
+
+    def tasks(self) -> tuple[str, ...]:
+        """See ``Host``."""
+        return tuple(map(_coroutine_name, self._loop.pending_tasks()))
 
     def remember(self, error: BaseException) -> None:
         """See ``Host``."""
@@ -137,6 +144,10 @@ class RealHost:
         """See ``Host``."""
         return int((time.monotonic() - self._start) * 1_000_000)
 
+    def tasks(self) -> tuple[str, ...]:
+        """See ``Host``."""
+        return tuple(sorted(map(_coroutine_name, asyncio.all_tasks(self._loop))))
+
     def remember(self, error: BaseException) -> None:
         """See ``Host``; on a real loop the interrupt itself is all there is."""
 
@@ -159,6 +170,11 @@ class RealHost:
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
+
+
+def _coroutine_name(task: asyncio.Task[Any]) -> str:
+    coroutine = task.get_coro()
+    return str(getattr(coroutine, "__qualname__", coroutine))
 
 
 def host_for(capabilities: Capabilities, choices: Choices | None = None) -> Host:

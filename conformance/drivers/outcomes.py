@@ -6,7 +6,7 @@ Everything is copied at this moment: nothing in a history is shared with the bac
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -24,10 +24,15 @@ class CallerError(SessionPersistenceError):
 
 
 class Observer:
-    """Looks at results of one backend; numbers revisions by first use within their instance."""
+    """Looks at results of one backend; numbers revisions by first use within their instance.
+
+    Attributes:
+        injected: gives the errors that the kit made storage calls raise.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._errors = backend.errors
+        self.injected: Callable[[], Sequence[OSError]] = tuple
         self._revisions: dict[tuple[int, Any], int] = {}
         self._unhashable: list[tuple[int, Any]] = []
 
@@ -83,6 +88,7 @@ class Observer:
             _location(error),
             tuple(self.error(member) for member in members),
             tuple(_notes(error)),
+            _shows(error, self.injected()),
         )
 
     def _kind(self, error: BaseException) -> str:
@@ -138,13 +144,31 @@ def _location(error: BaseException) -> str | None:
 
 def _notes(error: BaseException) -> list[str]:
     found = [str(note) for note in getattr(error, "__notes__", ())]
+    return found + [f"{type(cause).__name__}: {_text(cause)}" for cause in _causes(error)]
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """What stands behind an error: causes, or where there is none the contexts."""
+    found: list[BaseException] = []
     seen = {id(error)}
     cause = error.__cause__ or error.__context__
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        found.append(f"{type(cause).__name__}: {_text(cause)}")
+        found.append(cause)
         cause = cause.__cause__ or cause.__context__
     return found
+
+
+def _shows(error: BaseException, injected: Sequence[OSError]) -> bool:
+    """Whether one of the errors that storage was made to raise stands in it, or one that says the same."""
+    if not injected:
+        return False
+    numbers = {each.errno for each in injected}
+    chain = (error, *_causes(error))
+    if any(isinstance(each, OSError) and each.errno in numbers for each in chain):
+        return True
+    members = [each for link in chain if isinstance(link, BaseExceptionGroup) for each in link.exceptions]
+    return any(_shows(member, injected) for member in members)
 
 
 def scribble(value: Any) -> None:

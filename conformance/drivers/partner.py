@@ -24,11 +24,13 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    CountLeft,
     Crash,
     Create,
     Discard,
     Fail,
     Flush,
+    Heal,
     ListSessions,
     OpenInstance,
     OpenSession,
@@ -45,6 +47,10 @@ from conformance.model.words import outcome_text, snapshot_id
 
 _VIEWS = (Stat, ListSessions, Read)
 """What changes nothing: two different answers to them leave the worlds as they were."""
+
+
+_ITS_OWN_AFFAIR = (Crash, StartCounting, ReadCounters, Fail, Heal, CountLeft)
+"""What is done to the backend under test alone."""
 
 
 class Partner:
@@ -87,6 +93,8 @@ class Partner:
             self._return_if_told(judge)
             return None
         self._parted = self._parted or isinstance(operation, Fail)
+        if isinstance(operation, Heal | CountLeft):
+            return None
         if self._parted or (not self._shares_storage and self._steps_aside(operation, judge)):
             return None
         answer = self._perform(operation)
@@ -101,7 +109,7 @@ class Partner:
 
     def answer(self, operation: Operation) -> str:
         """What the partner says to an operation at which the backend under test was found wrong, in a few words."""
-        if self._waits or self._aside or self._parted or isinstance(operation, Crash | StartCounting | ReadCounters):
+        if self._waits or self._aside or self._parted or isinstance(operation, _ITS_OWN_AFFAIR):
             return ""
         return outcome_text(self._perform(operation))
 
