@@ -11,6 +11,7 @@ from conformance.checks import (
     closing,
     cost,
     crashes,
+    faults,
     headers,
     identity,
     many,
@@ -39,6 +40,7 @@ _MODULES = (
     identity,
     vocabulary,
     crashes,
+    faults,
 )
 
 SCENARIOS: tuple[Scenario, ...] = tuple(

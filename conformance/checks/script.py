@@ -17,12 +17,15 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    CountLeft,
     Crash,
     Create,
     Discard,
+    Fail,
     Fill,
     Flush,
     FlushInstance,
+    Heal,
     Inspect,
     Leave,
     ListSessions,
@@ -155,6 +158,35 @@ class Script:
     def wait(self, seconds: float) -> Outcome:
         """So many seconds pass in which nobody calls anything."""
         return self._execution.do(Wait(seconds))
+
+    def fail(
+        self,
+        *calls: str,
+        nth: int = 1,
+        error: str = "EIO",
+        sticky: bool = False,
+        how: Literal["refused", "landed", "short"] = "refused",
+        taken: int = 0,
+    ) -> None:
+        """Storage calls of these kinds fail from here on: the ``nth``, and with ``sticky`` all that follow."""
+        self._execution.do(Fail(list(calls), nth, error, sticky, how, taken))
+
+    def heal(self) -> None:
+        """Storage works again."""
+        self._execution.do(Heal())
+
+    def has(self, handle: int) -> bool:
+        """Whether the handle of that number was returned."""
+        return handle in self._execution.judge.world.handles
+
+    def log_length(self, handle: int) -> int:
+        """How many events the session of a handle holds by all that has resolved; 0 where there is no such handle."""
+        found = self._execution.judge.world.handles.get(handle)
+        return 0 if found is None else len(found.session.log)
+
+    def count_left(self) -> Outcome:
+        """A look at the descriptors, tasks and threads that are left."""
+        return self._execution.do(CountLeft())
 
     def discard(self, handle: int) -> Outcome:
         """Forget the handle without closing it, and collect it."""
