@@ -32,11 +32,14 @@ from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines import MACHINES, MachineSpec, Tier, sweeps
+from conformance.machines import MACHINES, MachineSpec, Tier, fault_sweeps, sweeps
 from conformance.model.operations import OpenInstance
 from conformance.report.events import (
     RunStarted,
 )
+
+RECORDED = frozenset({Need.CRASH, Need.FAULTS})
+"""Needs that are met by recording what a backend does to its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +202,15 @@ def make_plan(settings: Settings) -> Plan:
             cannot[Need.IO_COUNT] = gap
             route = in_process_route(cannot=cannot)
             rulings = _rulings(selected, backend, route, settings)
-    if any(rulings[each.id].applies and Need.CRASH in each.needs for each in selected):
+    if any(rulings[each.id].applies and not RECORDED.isdisjoint(each.needs) for each in selected):
         gap = recording_gap(backend)
         if gap:
-            cannot[Need.CRASH] = gap
+            cannot.update(dict.fromkeys(RECORDED, gap))
             route = in_process_route(cannot=cannot)
             rulings = _rulings(selected, backend, route, settings)
     wanted = frozenset(rulings)
-    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES, *sweeps(PROFILES[settings.profile].tier)]
+    swept = (*sweeps(PROFILES[settings.profile].tier), *fault_sweeps())
+    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES, *swept]
     items = tuple(
         _item(check, backend, route, rulings, settings) for check in checks if wanted.intersection(check.clauses)
     )

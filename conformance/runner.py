@@ -28,7 +28,7 @@ from conformance.machines.explaining import Explained, Explainer
 from conformance.machines.reduce import reduce_finding
 from conformance.model.history import event_to_json
 from conformance.model.operations import Crash, Program
-from conformance.planning import PROFILES, Item, Plan, Profile, Settings, make_plan
+from conformance.planning import PROFILES, RECORDED, Item, Plan, Profile, Settings, make_plan
 from conformance.report.cases import Case, CaseError, fingerprint, load_case
 from conformance.report.events import (
     FailureFound,
@@ -79,7 +79,7 @@ class _Run:
 
     def scenario(self, check: Scenario) -> None:
         """Perform the scenario's steps once."""
-        execution = self.job.begin(crashes=Need.CRASH in check.needs)
+        execution = self.job.begin(crashes=not RECORDED.isdisjoint(check.needs))
         try:
             check.body(Script(execution))
         except Violation as violation:
@@ -242,7 +242,7 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
 
 def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
     # Entered once around all programs of an item that counts or records; each would have to do it otherwise.
-    seen = {Need.IO_COUNT, Need.CRASH} & run.item.check.needs
+    seen = {Need.IO_COUNT, *RECORDED} & run.item.check.needs
     patching = Patching() if seen else contextlib.nullcontext()
     try:
         with patching:
@@ -273,7 +273,7 @@ def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
 
 def _is_recorded(clause: str) -> bool:
     """Whether a verdict on the clause rests on a recording of the disk."""
-    return Need.CRASH in CLAUSES[clause].needs
+    return not RECORDED.isdisjoint(CLAUSES[clause].needs)
 
 
 def _listing(program: Program) -> str:

@@ -1,13 +1,15 @@
-"""What runs many programs: rule machines with long random histories, and crash sweeps with every short one."""
+"""What runs many programs: rule machines with long random histories, and sweeps of crashes and faults."""
 
 from __future__ import annotations
 
 from conformance.machines.crashing import CRASHING
+from conformance.machines.failing import FAILING
+from conformance.machines.faulting import fault_sweeps
 from conformance.machines.job import Finding, Job, MachineSpec
 from conformance.machines.sequential import SEQUENTIAL
 from conformance.machines.sweep import Tier, sweeps
 
-MACHINES: tuple[MachineSpec, ...] = (SEQUENTIAL, CRASHING)
+MACHINES: tuple[MachineSpec, ...] = (SEQUENTIAL, CRASHING, FAILING)
 """Every machine, in the order in which they run."""
 
-__all__ = ["MACHINES", "Finding", "Job", "MachineSpec", "Tier", "sweeps"]
+__all__ = ["MACHINES", "Finding", "Job", "MachineSpec", "Tier", "fault_sweeps", "sweeps"]
