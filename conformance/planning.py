@@ -34,9 +34,8 @@ from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import MACHINES, MachineSpec, Tier, fault_sweeps, sweeps
 from conformance.model.operations import OpenInstance
-from conformance.report.events import (
-    RunStarted,
-)
+from conformance.report.events import RunStarted
+from conformance.sim.disk import Patching
 
 RECORDED = frozenset({Need.CRASH, Need.FAULTS})
 """Needs that are met by recording what a backend does to its files."""
@@ -191,7 +190,9 @@ def make_plan(settings: Settings) -> Plan:
     if settings.profile not in PROFILES:
         raise UsageError(f"profile={settings.profile!r}: expected one of {', '.join(PROFILES)}")
     selected = select(settings.clauses)
-    backend = load_backend(settings.backend, settings.base)
+    with Patching():
+        # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
+        backend = load_backend(settings.backend, settings.base)
     _try_to_open(backend)
     cannot: dict[Need, str] = {}
     route = in_process_route()

@@ -177,3 +177,41 @@ def test_what_one_machine_leaves_the_next_may_use() -> None:
     assert plan.share() == pytest.approx(part * 1.5)
     plan.ledger.seconds = part * 9
     assert plan.share() == pytest.approx(part / 4)
+
+
+_CAPTURES = """
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.append({variants!r})
+from good_store import GoodFiles, good_store
+
+
+def sync(path, opens=os.open, syncs=os.fsync, closes=os.close):
+    number = opens(path, os.O_RDONLY)
+    try:
+        syncs(number)
+    finally:
+        closes(number)
+
+
+class Mine(GoodFiles):
+    def sync(self, path):
+        sync(path)
+
+
+mine = replace(good_store, name="mine", open=Mine)
+"""
+
+
+def test_what_a_module_captures_while_it_is_imported_is_seen(tmp_path: Path) -> None:
+    """A sync that a default argument holds since the import is recorded, so that crashes are measured."""
+    path = tmp_path / "captures.py"
+    path.write_text(_CAPTURES.format(variants=str(Path(__file__).parents[2] / "variants")), "utf-8")
+    settings = Settings(backend=f"{path}:mine", clauses=("DUR-02",), profile="smoke", state=tmp_path / "state")
+    plan = make_plan(settings)
+    assert plan.rulings["DUR-02"].reason == ""
+    item = next(item for item in plan.items if not item.skip)
+    assert [event.outcome for event in run_item(plan, item) if isinstance(event, ItemFinished)] == ["passed"]
