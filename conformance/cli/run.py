@@ -6,6 +6,7 @@ the summary at the end and, with ``--report``, written down as files.
 
 from __future__ import annotations
 
+import logging
 import random
 import shutil
 import sys
@@ -124,6 +125,8 @@ def command(
             for warning in unfinished:
                 sink(warning)
 
+    # A backend logs what is done to its storage here a thousand times over; who wants to read that adds a handler.
+    logging.getLogger().addHandler(logging.NullHandler())
     code = run(plan, sink)
     summary = summarise(events)
     if folder:

@@ -35,6 +35,15 @@ _LEVEL_WORDS = (("must", "must"), ("should", "should"), ("claim", "claimed"))
 _RULED_OUT = (Verdict.NOT_CLAIMED, Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED, Verdict.NOT_BUILT)
 
 
+_SUBJECTS = {"crash": "crashes", "fault": "faults", "damage": "damage"}
+"""Kind of a sweep -> what its line of coverage begins with."""
+
+
+def _sweep_kind(item: str) -> str:
+    """``crash`` of ``conformance::sweep::crash[ext4]``."""
+    return item.rpartition("::")[2].partition("[")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class ClauseVerdict:
     """What is said of one clause.
@@ -167,15 +176,15 @@ class Summary:
             parts.append("interrupted")
         return " · ".join(parts)
 
-    def coverage(self) -> list[str]:
-        """One line for each sweep that says what it covered."""
-        return [each.coverage for each in self.items if each.coverage]
+    def coverage(self) -> list[tuple[str, str]]:
+        """For each sweep what it is about, and one line that says what it covered."""
+        return [(_SUBJECTS.get(_sweep_kind(each.item), "sweep"), each.coverage) for each in self.items if each.coverage]
 
     def _crash_states(self) -> str:
         """How many crash states were opened, and up to which length of workloads these are all there are."""
         if not (opened := sum(each.crash_states for each in self.items)):
             return ""
-        bounds = {each.crash_bound for each in self.items if each.coverage}
+        bounds = {each.crash_bound for each in self.items if each.coverage and _sweep_kind(each.item) == "crash"}
         least = min(bounds, default=0)
         extent = f"exhaustive N≤{least}" if least else "not exhaustive"
         return f"crash states opened {opened:,} ({extent})"

@@ -80,8 +80,8 @@ def _count(number: int, verdict: Verdict, style: Style) -> str:
 
 
 def render_coverage(summary: Summary, *, width: int = 100, style: Style = plain) -> str:
-    """What each crash sweep covered, and where it did not cover everything; "" without one."""
-    return "\n".join(_labelled("crashes", each, width, style) for each in summary.coverage())
+    """What each sweep covered, and where it did not cover everything; "" without one."""
+    return "\n".join(_labelled(about, line, width, style) for about, line in summary.coverage())
 
 
 def render_warnings(summary: Summary, *, width: int = 100, style: Style = plain) -> str:
