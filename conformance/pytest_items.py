@@ -18,6 +18,7 @@ from conformance.report.events import FailureFound, ItemFinished, KitErrorFound,
 from conformance.report.summary import Summary, summarise
 from conformance.report.text import render_failure, render_kit_error
 from conformance.runner import Item, Plan, run_item
+from conformance.sim.disk import Patching
 
 ROOT = "conformance"
 
@@ -46,16 +47,27 @@ class BackendStopped(Exception):
     """The backend could be opened when the run began and cannot be any more: a set-up error, no verdict."""
 
 
-class Conformance(pytest.Collector):
-    """The root of the kit's items."""
+class Area(pytest.Collector):
+    """One area of the catalogue, or the machines, or the sweeps."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Nothing: the items are planted, never collected from here."""
         return ()
 
 
-class Area(Conformance):
-    """One area of the catalogue, or the machines, or the sweeps."""
+class Conformance(Area):
+    """The root of the kit's items: set up before the first of a row of them, and torn down after the last."""
+
+    def setup(self) -> None:
+        """Items that record find the functions of ``os`` patched; each would look through the whole process for it."""
+        super().setup()
+        self._patching = Patching()
+        self._patching.__enter__()
+
+    def teardown(self) -> None:
+        """Other people's tests find everything as it was."""
+        self._patching.__exit__()
+        super().teardown()
 
 
 class Check(pytest.Item):

@@ -295,9 +295,11 @@ def run(plan: Plan, sink: Callable[[ReportEvent], None]) -> int:
     interrupted = False
     tell(plan.started())
     try:
-        for item in plan.items:
-            for event in run_item(plan, item):
-                tell(event)
+        # Once around everything: each item that records would look through the whole process for it.
+        with Patching():
+            for item in plan.items:
+                for event in run_item(plan, item):
+                    tell(event)
     except KeyboardInterrupt:
         interrupted = True
     tell(RunFinished(seconds=time.monotonic() - begun, interrupted=interrupted))

@@ -39,6 +39,10 @@ Numbers = Mapping[int, int]
 """Number of an operation in one program -> its number in another that lacks some."""
 
 
+PATIENCE = 4
+"""Wall seconds that making a program shorter may take for each second of processor time."""
+
+
 class Perform(Protocol):
     """Performs a whole program in a world of its own."""
 
@@ -49,9 +53,10 @@ class Perform(Protocol):
 def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tuple[Finding, ProgramResult] | None:
     """The finding with a program from which no operation can be left out, and what that program came to.
 
-    Returns None where the program does not fail again. Ends after ``seconds`` with what it has.
+    Returns None where the program does not fail again. Ends with what it has after ``seconds`` of this process's own
+    time, so that a busy computer does not make programs longer, and of ``PATIENCE`` times as much on the wall.
     """
-    until = time.monotonic() + seconds
+    until = _Limit(seconds)
     result = perform(finding.program)
     if result.violation is None:
         return None
@@ -73,10 +78,23 @@ def _any(clause: str) -> bool:
     return True
 
 
+class _Limit:
+    """A limit of processor time, and a wider one on the wall for what waits."""
+
+    def __init__(self, seconds: float) -> None:
+        self._processor = time.process_time() + seconds
+        self._wall = time.monotonic() + seconds * PATIENCE
+
+    @property
+    def is_over(self) -> bool:
+        """Whether one of the two is reached."""
+        return time.process_time() > self._processor or time.monotonic() > self._wall
+
+
 class _Best:
     """The shortest failing program so far."""
 
-    def __init__(self, perform: Perform, result: ProgramResult, until: float) -> None:
+    def __init__(self, perform: Perform, result: ProgramResult, until: _Limit) -> None:
         self._perform = perform
         self._until = until
         self.result = result
@@ -103,7 +121,7 @@ class _Best:
             numbers: where some operations were left out. placements: of crashes that are to take something else than
                 they took, by their new numbers.
         """
-        if time.monotonic() > self._until:
+        if self._until.is_over:
             return False
         moved = {number: number for number in range(len(operations))} if numbers is None else numbers
         fit = self.result.fit.renumbered(moved)

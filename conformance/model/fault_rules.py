@@ -115,7 +115,7 @@ def _ends_itself(trouble: Trouble, op: Operation, kind: str) -> bool:
 
 
 def _may_fail(trouble: Trouble, grip: Grip) -> bool:
-    return bool(trouble.now) or grip.owed
+    return trouble.fails_now or grip.owed
 
 
 def _writer(judge: Judge, number: int) -> Handle | None:
@@ -196,7 +196,7 @@ def close_failed(judge: Judge, trouble: Trouble, handle: Handle, error: ErrorVie
 def _failed_claim(judge: Judge, trouble: Trouble, op: Create | OpenSession, error: ErrorView) -> bool:
     instance = judge.world.instances[op.instance]
     name = op.header.id if isinstance(op, Create) else op.session
-    if not trouble.now or instance.closed or not isinstance(name, str):
+    if not trouble.fails_now or instance.closed or not isinstance(name, str):
         return False
     if isinstance(op, Create) or op.access == "write":
         instance.failed_claim.setdefault(name, "OWN-04")
@@ -211,14 +211,14 @@ def _failed_claim(judge: Judge, trouble: Trouble, op: Create | OpenSession, erro
 
 def _failed_look(judge: Judge, trouble: Trouble, op: Operation, error: ErrorView) -> bool:
     handle = judge.world.handles.get(getattr(op, "handle", -1))
-    if not trouble.now or (handle is not None and handle.closed):
+    if not trouble.fails_now or (handle is not None and handle.closed):
         return False
     judge.witness("FAULT-04")
     return True
 
 
 def _failed_instance(judge: Judge, trouble: Trouble, op: OpenInstance, error: ErrorView) -> bool:
-    return bool(trouble.now)
+    return trouble.fails_now
 
 
 def _failed_sweep(judge: Judge, trouble: Trouble, op: FlushInstance | CloseInstance, error: ErrorView) -> bool:
@@ -226,7 +226,7 @@ def _failed_sweep(judge: Judge, trouble: Trouble, op: FlushInstance | CloseInsta
     world = judge.world
     writers = [each for _, each in touched(world, op) if each is not None and each.instance == op.instance]
     owed = any(_may_fail(trouble, trouble.grip(each.number)) or each.lost for each in writers)
-    if world.instances[op.instance].closed or not (trouble.now or owed):
+    if world.instances[op.instance].closed or not (trouble.fails_now or owed):
         return False
     closes = isinstance(op, CloseInstance)
     clause = "CLOSE-07" if closes else "FLUSH-02"

@@ -131,8 +131,11 @@ def settle(judge: Judge, op: Operation, outcome: Outcome, before: Before) -> Non
         if mishap.swapped and op.offset == 0 and op.length is None:
             judge.witness("FAULT-10")
             mishap.swapped = False
-    if trouble.now and resolved and isinstance(op, _LOOKS):
+    if trouble.fails_now and resolved and isinstance(op, _LOOKS):
         judge.witness("FAULT-04")
+    if trouble.now and not trouble.fails_now and resolved and isinstance(op, Append | Flush | Close):
+        # A write took a part and reported no error: to reject for that would have been wrong.
+        judge.witness("FAULT-01")
     if trouble.fired and not trouble.now and resolved and _is_aside(judge, trouble, op):
         judge.witness("FAULT-08")
 
@@ -150,7 +153,7 @@ def _settle_append(judge: Judge, trouble: Trouble, handle: Handle, op: Append) -
         if not mishap.swapped:
             judge.witness("FAULT-02")
     mishap.replaced, mishap.ghosts, mishap.hits = [*mishap.replaced, *mishap.ghosts], [], 0
-    grip.rejected, grip.owed = False, grip.owed or bool(trouble.now)
+    grip.rejected, grip.owed = False, grip.owed or trouble.fails_now
 
 
 def _settle_barrier(judge: Judge, trouble: Trouble, handle: Handle) -> None:

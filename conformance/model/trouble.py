@@ -72,6 +72,11 @@ class Trouble:
     mishaps: dict[int, Mishap] = field(default_factory=dict)
     grips: dict[int, Grip] = field(default_factory=dict)
 
+    @property
+    def fails_now(self) -> bool:
+        """Whether a storage call failed during the call that is judged; one that took a part only did not."""
+        return any(each.error for each in self.now)
+
     def mishap(self, serial: int) -> Mishap:
         """That of a session."""
         return self.mishaps.setdefault(serial, Mishap())

@@ -27,6 +27,7 @@ from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding
 from conformance.machines.reduce import reduce_finding
 from conformance.model.operations import Program
+from conformance.planning import RECORDED
 from conformance.report.events import FailureFound, KitErrorFound
 from conformance.runner import Item, Plan, Settings, make_plan, run_item
 
@@ -201,11 +202,12 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
         for item in plan.items:
             if item.skip or not isinstance(item.check, Scenario):
                 continue
-            if Need.CRASH in item.check.needs and not IS_SOAK:
-                # A defect that shows without a crash is looked for without one: these take most of the time.
+            recorded = not RECORDED.isdisjoint(item.check.needs)
+            if recorded and not IS_SOAK:
+                # A defect that shows without crash and fault is looked for without: these take most of the time.
                 continue
             root = workspace.fresh_root()
-            execution = Execution(backend, root, watchdog=watchdog, crashes=Need.CRASH in item.check.needs)
+            execution = Execution(backend, root, watchdog=watchdog, crashes=recorded)
             found: Violation | None = None
             try:
                 item.check.body(Script(execution))

@@ -27,6 +27,8 @@ from conformance.model.operations import Program
 from conformance.sim.disk import Patching
 from tests.quality.matrix import IS_SOAK, ROOT, mutants, spec_of
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 NAMES = sorted(name for name, mutant in mutants().items() if mutant.crash is not None)
 
 TIERS = (Tier(calls=2, second_lives=2, recovery_crashes=2), Tier(calls=4, second_lives=2, recovery_crashes=2))

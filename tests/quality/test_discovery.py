@@ -24,6 +24,8 @@ from conformance.sim.disk.presets import presets_of
 from tests.quality.conftest import DISCOVERY, Discovered
 from tests.quality.matrix import IS_SOAK, mutants
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 WITHIN = {"sequential": 100, "crash": 30}
 """Examples of a machine within which each of them must be found; one with crashes opens many states in each."""
 

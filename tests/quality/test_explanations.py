@@ -18,6 +18,8 @@ from conformance.machines.sweep import CrashSweep, Tier
 from conformance.sim.disk import Patching
 from tests.quality.matrix import IS_SOAK, ROOT, mutants, spec_of
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 TOLD = {name: mutant for name, mutant in mutants().items() if mutant.crash is not None}
 
 ALWAYS = (

@@ -31,6 +31,8 @@ from tests.quality.matrix import (
     told,
 )
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 LONGEST_PROGRAM = 12
 """Operations in the program that shows a mutant's defect."""
 

@@ -11,6 +11,8 @@ import pytest
 from conformance.contract import SessionEvent, SessionHeader, SessionPersistenceCorruptionError
 from conformance.drivers.loading import load_file
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 MARKED = load_file(Path(__file__).parents[1] / "variants" / "marked_files.py")
 SIZES = (2, 1, 3, 2)
 SYNCED = 2

@@ -33,7 +33,9 @@ from tests.quality.matrix import (
     told,
 )
 
-EXAMPLES = {"sequential": 200, "crash": 50} if IS_SOAK else {"sequential": 12, "crash": 4}
+pytestmark = pytest.mark.usefixtures("patched")
+
+EXAMPLES = {"sequential": 200, "crash": 50, "fault": 50} if IS_SOAK else {"sequential": 12, "crash": 4, "fault": 4}
 """Programs of a machine in one run."""
 
 SEEDS = range(1, 21 if IS_SOAK else 4)
@@ -108,7 +110,7 @@ def test_scenarios_are_silent(backend: Conforming, alert: frozenset[str], tmp_pa
     """No scenario finds anything in a conforming backend, and there are scenarios to find it."""
     plan = plan_for(backend.spec, tmp_path)
     assert sum(is_scenario(item) and not item.skip for item in plan.items) >= len(alert)
-    plan = part_of(plan, CONFORMING.index(backend), parts=6 if backend.door else 2)
+    plan = part_of(plan, CONFORMING.index(backend), parts=12 if backend.door else 4)
     assert [told(found) for found in findings(plan, "scenario")] == []
 
 

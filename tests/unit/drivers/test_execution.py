@@ -32,6 +32,8 @@ from conformance.model.operations import (
 from reference_backend import jsonl
 from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 HEADER = SessionHeader(id="s1", created_at=0)
 EVENT = {"type": "user/message", "seq": 0, "time": 0, "data": None}
 WRITE = (OpenInstance(1), Create(1, 1, HEADER), Append(1, [EVENT]), Read(1))

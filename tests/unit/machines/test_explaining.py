@@ -12,6 +12,8 @@ from conformance.model.operations import Crash
 from conformance.report.crash_text import CrashStory, hexdump
 from tests.unit.machines.laboratories import DUR, TORN, job_for, swept
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 PRESETS = ("kill", "ext4", "xfs", "posix")
 
 

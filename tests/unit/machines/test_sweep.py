@@ -13,6 +13,8 @@ from conformance.machines.sweep import CrashSweep, Tier
 from conformance.model.operations import Crash
 from tests.unit.machines.laboratories import DUR, QUICK, ROOT, TORN, job_for, swept
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 
 @pytest.mark.parametrize("preset", ["kill", "ext4", "xfs", "posix"])
 def test_reference_withstands_every_preset(preset: str) -> None:

@@ -27,6 +27,8 @@ from conformance.report.abbreviate import call_text, handle_names, outcome_text
 from conformance.report.fingerprints import fingerprint
 from conformance.report.program_text import render_program
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 EVENT = {"type": "user/message", "seq": 0, "time": 1, "data": "first"}
 CRASH = Crash("ext4", Flush(1), after=2, lost=((3, "size", 0), (4, "page", 1)), tear=(4, 1, 3))
 

@@ -15,6 +15,8 @@ from conformance.drivers.errors import SetupError, UsageError
 from conformance.report.events import FailureFound, ItemFinished, ReportEvent
 from conformance.runner import Item, Plan, Settings, make_plan, run, run_item
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 BROKEN_BACKEND = """
 from pathlib import Path
 
