@@ -24,7 +24,7 @@ from conformance.clauses import (
     ruling,
     select,
 )
-from conformance.clauses.levels import preset_gap, presets_of
+from conformance.clauses.levels import THOROUGH_ONLY, preset_gap, presets_of
 from conformance.contract import Backend, Durability
 from conformance.drivers.calibration import counting_gap, recording_gap
 from conformance.drivers.errors import UsageError
@@ -235,8 +235,10 @@ def _item(
     needed = needs_standing(check.needs, backend, route, durability=asked)
     if not skip and not needed.applies:
         skip = needed.reason
+    thorough = PROFILES[settings.profile].thorough
+    if not skip and isinstance(check, Scenario) and check.thorough and not thorough:
+        skip = THOROUGH_ONLY
     if not skip and check.preset:
-        thorough = PROFILES[settings.profile].thorough
         skip = preset_gap(check.preset, backend.capabilities.durability, asked, thorough=thorough)
     return Item(check.item_id, check.clauses, check.title, skip, check)
 

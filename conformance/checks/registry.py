@@ -25,6 +25,7 @@ class Scenario:
         title: the property in one line.
         body: the steps.
         preset: the strictest kind of crash in it, or "".
+        thorough: it takes long, and is left to thorough runs.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Scenario:
     title: str
     body: Body
     preset: str = ""
+    thorough: bool = False
 
     @property
     def area(self) -> str:
@@ -45,7 +47,9 @@ class Scenario:
         return f"conformance::{self.area}::{self.name}"
 
 
-def scenario(*clauses: str, needs: tuple[Need, ...] = (), preset: str = "") -> Callable[[Body], Scenario]:
+def scenario(
+    *clauses: str, needs: tuple[Need, ...] = (), preset: str = "", thorough: bool = False
+) -> Callable[[Body], Scenario]:
     """Declare the function below as a scenario that witnesses these clauses, with crashes of at most that preset.
 
     Raises:
@@ -59,6 +63,6 @@ def scenario(*clauses: str, needs: tuple[Need, ...] = (), preset: str = "") -> C
         if not body.__doc__:
             raise ValueError(f"scenario {body.__name__!r} has no docstring; its first line is the title")
         title = body.__doc__.strip().splitlines()[0].rstrip(".")
-        return Scenario(body.__name__, clauses, frozenset(needs), title, body, preset)
+        return Scenario(body.__name__, clauses, frozenset(needs), title, body, preset, thorough)
 
     return declare

@@ -150,6 +150,13 @@ def four_mebibytes_are_stored(s: Script) -> None:
     _stored(s, [FOUR_MEBIBYTES])
 
 
+@scenario("JSON-01", needs=(Need.FRESH,), thorough=True)
+def thirty_two_mebibytes_are_stored(s: Script) -> None:
+    """One string of 32 MiB between two small events is read back by a fresh instance."""
+    # Made here, for most runs never need it.
+    _stored(s, [FOUR_MEBIBYTES * 8])
+
+
 def _ugly_headers() -> list[SessionHeader]:
     """The corners in the fields of headers."""
     texts = {"cwd": "/a\u2028b/e\u0301", "parent_session": "p\x00q"}

@@ -24,6 +24,10 @@ GATING: tuple[str, ...] = _LEVELS["power-loss-strict"]
 """The presets that gate at some level, from the weakest adversary to the strongest."""
 
 
+THOROUGH_ONLY = "it takes long, and is tried by the profile ci"
+"""Why a check that is left to thorough runs is not made in another one; quicker ones stand for the same clauses."""
+
+
 def presets_of(durability: Durability) -> tuple[str, ...]:
     """The presets that a durability level has to withstand. Raises ``KeyError`` for another word."""
     return _LEVELS[durability]

@@ -16,7 +16,7 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.workspace import Workspace
 from conformance.model.operations import OpenInstance
-from conformance.planning import RECORDED
+from conformance.planning import RECORDED, Settings, make_plan
 
 pytestmark = pytest.mark.usefixtures("patched")
 
@@ -49,6 +49,7 @@ RUNS = [
     for check in SCENARIOS
     if (name in BACKENDS or check.area in OF_VALUES)
     and runs_on(check, load_backend(name, ROOT))
+    and not check.thorough
     and not (not RECORDED.isdisjoint(check.needs) and "sqlite" in name)
 ]
 
@@ -136,3 +137,16 @@ def test_scenario_needs_a_docstring() -> None:
 
     with pytest.raises(ValueError, match="untitled"):
         scenario("SEQ-02")(untitled)
+
+
+def test_thorough_scenarios_are_left_to_thorough_runs(tmp_path: Path) -> None:
+    """The default profile skips them with the reason, the profile ci runs them, and their clauses are met without."""
+    thorough = {check.item_id for check in SCENARIOS if check.thorough}
+    assert thorough
+    for profile, runs in (("default", False), ("ci", True)):
+        plan = make_plan(Settings(backend="jsonl", profile=profile, clauses=("JSON-*",), state=tmp_path))
+        assert {item.id for item in plan.items if item.id in thorough and not item.skip} == (
+            thorough if runs else set()
+        )
+    quick = {clause for check in SCENARIOS if not check.thorough for clause in check.clauses}
+    assert {clause for check in SCENARIOS for clause in check.clauses} == quick
