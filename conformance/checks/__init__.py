@@ -11,6 +11,7 @@ from conformance.checks import (
     closing,
     cost,
     crashes,
+    fault_ends,
     faults,
     headers,
     identity,
@@ -41,6 +42,7 @@ _MODULES = (
     vocabulary,
     crashes,
     faults,
+    fault_ends,
 )
 
 SCENARIOS: tuple[Scenario, ...] = tuple(

@@ -1,82 +1,16 @@
-"""Named scenarios for FAULT, and for what OWN, MAT, CLOSE and FLUSH say of storage that fails.
+"""Named scenarios for FAULT: appends, barriers and looks on storage that fails and heals.
 
-Storage fails in a way that no store gets around: every call of its kind, until it heals. The fault sweeps let single
-calls fail, one by one; here each rule is met once in a program that reads like its sentence. A backend may notice at
-the append or at the barrier behind it, so a scenario goes on to the barrier where the append was taken.
+The fault sweeps let single calls fail, one by one; here each rule is met once in a program that reads like its
+sentence. What concerns closing, owning and ending is in ``fault_ends``.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
+from conformance.checks.failing import FAILING, READING, STORING, again, end, see, store
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch, event
 from conformance.clauses import Need
 from conformance.model.history import Raised
-
-FAILING = (Need.FRESH, Need.FAULTS)
-
-STORING = ("write", "sync", "truncate")
-"""Kinds of storage calls without which nothing can be stored."""
-
-NAMING = ("open", "link", "rename", "mkdir")
-"""Those without which nothing gets a name."""
-
-READING = ("read", "open")
-"""Those without which nothing can be read."""
-
-
-def store(s: Script, w: int, events: list[dict[str, Any]]) -> bool:
-    """Append, and flush where that was taken; whether something rejected."""
-    if isinstance(s.append(w, events), Raised):
-        return True
-    return isinstance(s.flush(w), Raised)
-
-
-def again(s: Script, w: int, events: list[dict[str, Any]], instance: int, session: str = "s1") -> int:
-    """What was rejected once more: the batch, where the log lacks it, then a flush.
-
-    A handle that ended itself, as it may after a failed sync, is replaced. Returns the handle that owns now.
-    """
-    for _ in range(2):
-        taken = s.log_length(w) > events[-1]["seq"]
-        outcome = s.flush(w) if taken else s.append(w, events)
-        if isinstance(outcome, Raised) and outcome.error.kind == "SessionOwnershipLostError":
-            s.close(w)
-            w = s.open(instance, session, "write")
-            s.read(w)
-            continue
-        break
-    s.flush(w)
-    return w
-
-
-def see(s: Script, *handles: int, instance: int, session: str = "s1") -> None:
-    """Read by each handle, and ask the service."""
-    for handle in handles:
-        s.read(handle)
-    s.stat(instance, session)
-    s.list(instance)
-
-
-def own_again(s: Script, instance: int, session: str) -> None:
-    """The next owner, where there is a session: it shows what is stored, and goes on."""
-    w = s.open(instance, session, "write")
-    if s.has(w):
-        s.read(w)
-        s.append(w, batch(s.log_length(w), 1, mark="after"))
-        s.close(w)
-
-
-def end(s: Script, instance: int, *sessions: str) -> None:
-    """Close the service, see that nothing is left of it, and read everything by a fresh one."""
-    s.close_all(instance)
-    s.count_left()
-    b = s.instance()
-    s.list(b)
-    for session in sessions or ("s1",):
-        s.stat(b, session)
-        s.read(s.open(b, session))
 
 
 @scenario("FAULT-01", "FAULT-02", needs=FAILING)
@@ -207,22 +141,6 @@ def a_failed_sync_is_made_up_for_by_writing_again(s: Script) -> None:
         s.read(s.open(b, name))
 
 
-@scenario("FAULT-03", needs=(*FAILING, Need.CRASH), preset="ext4")
-def a_close_after_a_failed_sync_tells_the_truth(s: Script) -> None:
-    """A flush fails in its sync: where the close behind it resolves, power may fail and nothing is lost."""
-    a = s.instance()
-    w = s.create(a)
-    s.append(w, batch(0, 1))
-    s.flush(w)
-    s.fail("sync", error="EIO")
-    s.append(w, batch(1, 1))
-    s.flush(w)
-    s.heal()
-    s.close(w)
-    s.crash("ext4", takes="everything")
-    s.read(s.open(s.instance()))
-
-
 @scenario("FAULT-04", needs=FAILING)
 def an_error_while_reading_is_no_absence(s: Script) -> None:
     """Files cannot be opened or read: open, read, stat and list say so, or answer right from memory."""
@@ -246,110 +164,6 @@ def an_error_while_reading_is_no_absence(s: Script) -> None:
         s.read(r)
         see(s, s.open(b), instance=b)
         s.close_all(b)
-
-
-@scenario("OWN-04", needs=FAILING)
-def a_failed_claim_takes_nothing(s: Script) -> None:
-    """A create and a write open meet failing storage: neither leaves ownership or a session, and both work later."""
-    a = s.instance()
-    w = s.create(a)
-    s.append(w, batch(0, 1))
-    s.close(w)
-    for calls in (READING, ("write", "sync", "truncate"), NAMING, ("look",)):
-        b = s.instance()
-        s.fail(*calls, error="EIO", sticky=True)
-        w = s.open(b, "s1", "write")
-        if s.has(w):
-            s.close(w)
-        n = s.create(b, "new")
-        if s.has(n):
-            s.close(n)
-        s.heal()
-        w = s.open(b, "s1", "write")
-        s.read(w)
-        s.close(w)
-        n = s.create(b, "new")
-        s.close(n)
-        s.close_all(b)
-    end(s, a)
-
-
-@scenario("FAULT-05", "OWN-07", needs=FAILING)
-def a_close_that_cannot_store_raises_and_gives_up_ownership(s: Script) -> None:
-    """Nothing can be stored while a handle with unsaved events closes: it raises, and the next owner owns."""
-    for name, covers, rejects in (("covered", True, False), ("new", False, False), ("behind a failure", True, True)):
-        a = s.instance()
-        w = s.create(a, name)
-        if covers:
-            s.append(w, batch(0, 1))
-            s.flush(w)
-        if rejects:
-            s.fail(*STORING, error="EIO", sticky=True)
-        s.append(w, batch(int(covers), 2))
-        s.fail(*STORING, error="EIO", sticky=True)
-        s.close(w)
-        s.close(w)
-        s.heal()
-        own_again(s, a, name)
-        end(s, a, name)
-
-
-@scenario("OWN-07", needs=FAILING)
-def a_close_that_fails_to_close_a_file_gives_up_ownership(s: Script) -> None:
-    """The operating system reports an error for a file that is closed: whatever the close says, the next owner owns."""
-    for nth in (1, 2, 3):
-        a = s.instance()
-        name = f"s{nth}"
-        w = s.create(a, name)
-        s.append(w, batch(0, 1))
-        s.fail("close", nth=nth, error="EIO")
-        s.close(w)
-        s.heal()
-        own_again(s, a, name)
-        end(s, a, name)
-
-
-@scenario("FAULT-06")
-def nothing_is_left_past_the_close_of_the_service(s: Script) -> None:
-    """Sessions made, written, read, refused and closed in every way: no descriptor, task or thread is left."""
-    s.count_left()
-    a = s.instance()
-    w = s.create(a)
-    s.append(w, batch(0, 2))
-    s.append(w, batch(7, 1))
-    s.read(s.open(a))
-    s.open(a, "absent")
-    s.create(a)
-    s.stat(a)
-    s.list(a)
-    s.flush(w)
-    s.close(w)
-    s.leave(s.open(a, "s1", "write"))
-    s.create(a, "never stored")
-    s.append(s.create(a, "left open"), batch(0, 1))
-    s.close_all(a)
-    s.count_left()
-
-
-@scenario("FAULT-06", needs=FAILING)
-def faults_leave_nothing_open(s: Script) -> None:
-    """Every kind of storage call fails for a while in a life of its own: no descriptor is left by any of them."""
-    for call in ("open", "read", "write", "sync", "close", "link", "rename", "look", "truncate"):
-        for nth in (1, 2, 3):
-            a = s.instance()
-            s.fail(call, nth=nth, error="EIO", sticky=True)
-            w = s.create(a, f"{call}-{nth}")
-            if s.has(w):
-                store(s, w, batch(0, 1))
-            r = s.open(a, f"{call}-{nth}")
-            if s.has(r):
-                s.read(r)
-            s.list(a)
-            if s.has(w):
-                s.close(w)
-            s.heal()
-            s.close_all(a)
-            s.count_left()
 
 
 @scenario("FAULT-07", needs=(*FAILING, Need.CRASH))
@@ -424,43 +238,3 @@ def another_batch_takes_the_place_of_a_failed_one(s: Script) -> None:
             s.append(w, batch(1, 2, mark="second"))
             see(s, w, instance=a, session=name)
         end(s, a, name)
-
-
-@scenario("FLUSH-02", needs=FAILING)
-def a_sweep_goes_on_past_a_handle_that_fails(s: Script) -> None:
-    """One call of storage fails in a service flush: its session is named in one group, and the others are covered."""
-    for nth in (1, 2, 3):
-        a = s.instance()
-        names = [f"{each}-{nth}" for each in "abc"]
-        handles = [s.create(a, name) for name in names]
-        s.append(handles[0], batch(0, 1))
-        # One has events, and the others have to be stored by the sweep itself.
-        s.fail("write", "sync", nth=nth, error="EIO")
-        s.flush_all(a)
-        s.heal()
-        b = s.instance()
-        for name in names:
-            s.stat(b, name)
-            s.read(s.open(b, name))
-        s.flush_all(a)
-        end(s, a, *names)
-
-
-@scenario("CLOSE-07", needs=FAILING)
-def the_service_closes_every_handle_though_one_fails(s: Script) -> None:
-    """One call of storage fails while the service closes: its session is named in one group, the others are stored."""
-    for nth in (1, 2, 3):
-        a = s.instance()
-        names = [f"{each}-{nth}" for each in "abc"]
-        handles = [s.create(a, name) for name in names]
-        for handle in handles:
-            s.append(handle, batch(0, 1))
-        s.fail("write", "sync", nth=nth, error="EIO")
-        s.close_all(a)
-        s.heal()
-        for handle in handles:
-            s.read(handle)
-        s.count_left()
-        b = s.instance()
-        for name in names:
-            s.read(s.open(b, name))

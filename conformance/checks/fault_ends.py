@@ -1,0 +1,168 @@
+"""Named scenarios on failing storage for FAULT and OWN, CLOSE and FLUSH: claims, closes, sweeps, and what is left."""
+
+from __future__ import annotations
+
+from conformance.checks.failing import FAILING, NAMING, READING, STORING, end, own_again, store
+from conformance.checks.registry import scenario
+from conformance.checks.script import Script, batch
+from conformance.clauses import Need
+
+
+@scenario("FAULT-03", needs=(*FAILING, Need.CRASH), preset="ext4")
+def a_close_after_a_failed_sync_tells_the_truth(s: Script) -> None:
+    """A flush fails in its sync: where the close behind it resolves, power may fail and nothing is lost."""
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 1))
+    s.flush(w)
+    s.fail("sync", error="EIO")
+    s.append(w, batch(1, 1))
+    s.flush(w)
+    s.heal()
+    s.close(w)
+    s.crash("ext4", takes="everything")
+    s.read(s.open(s.instance()))
+
+
+@scenario("OWN-04", needs=FAILING)
+def a_failed_claim_takes_nothing(s: Script) -> None:
+    """A create and a write open meet failing storage: neither leaves ownership or a session, and both work later."""
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 1))
+    s.close(w)
+    for calls in (READING, ("write", "sync", "truncate"), NAMING, ("look",)):
+        b = s.instance()
+        s.fail(*calls, error="EIO", sticky=True)
+        w = s.open(b, "s1", "write")
+        if s.has(w):
+            s.close(w)
+        n = s.create(b, "new")
+        if s.has(n):
+            s.close(n)
+        s.heal()
+        w = s.open(b, "s1", "write")
+        s.read(w)
+        s.close(w)
+        n = s.create(b, "new")
+        s.close(n)
+        s.close_all(b)
+    end(s, a)
+
+
+@scenario("FAULT-05", "OWN-07", needs=FAILING)
+def a_close_that_cannot_store_raises_and_gives_up_ownership(s: Script) -> None:
+    """Nothing can be stored while a handle with unsaved events closes: it raises, and the next owner owns."""
+    for name, covers, rejects in (("covered", True, False), ("new", False, False), ("behind a failure", True, True)):
+        a = s.instance()
+        w = s.create(a, name)
+        if covers:
+            s.append(w, batch(0, 1))
+            s.flush(w)
+        if rejects:
+            s.fail(*STORING, error="EIO", sticky=True)
+        s.append(w, batch(int(covers), 2))
+        s.fail(*STORING, error="EIO", sticky=True)
+        s.close(w)
+        s.close(w)
+        s.heal()
+        own_again(s, a, name)
+        end(s, a, name)
+
+
+@scenario("OWN-07", needs=FAILING)
+def a_close_that_fails_to_close_a_file_gives_up_ownership(s: Script) -> None:
+    """The operating system reports an error for a file that is closed: whatever the close says, the next owner owns."""
+    for nth in (1, 2, 3):
+        a = s.instance()
+        name = f"s{nth}"
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.fail("close", nth=nth, error="EIO")
+        s.close(w)
+        s.heal()
+        own_again(s, a, name)
+        end(s, a, name)
+
+
+@scenario("FAULT-06")
+def nothing_is_left_past_the_close_of_the_service(s: Script) -> None:
+    """Sessions made, written, read, refused and closed in every way: no descriptor, task or thread is left."""
+    s.count_left()
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 2))
+    s.append(w, batch(7, 1))
+    s.read(s.open(a))
+    s.open(a, "absent")
+    s.create(a)
+    s.stat(a)
+    s.list(a)
+    s.flush(w)
+    s.close(w)
+    s.leave(s.open(a, "s1", "write"))
+    s.create(a, "never stored")
+    s.append(s.create(a, "left open"), batch(0, 1))
+    s.close_all(a)
+    s.count_left()
+
+
+@scenario("FAULT-06", needs=FAILING)
+def faults_leave_nothing_open(s: Script) -> None:
+    """Every kind of storage call fails for a while in a life of its own: no descriptor is left by any of them."""
+    for call in ("open", "read", "write", "sync", "close", "link", "rename", "look", "truncate"):
+        for nth in (1, 2, 3):
+            a = s.instance()
+            s.fail(call, nth=nth, error="EIO", sticky=True)
+            w = s.create(a, f"{call}-{nth}")
+            if s.has(w):
+                store(s, w, batch(0, 1))
+            r = s.open(a, f"{call}-{nth}")
+            if s.has(r):
+                s.read(r)
+            s.list(a)
+            if s.has(w):
+                s.close(w)
+            s.heal()
+            s.close_all(a)
+            s.count_left()
+
+
+@scenario("FLUSH-02", needs=FAILING)
+def a_sweep_goes_on_past_a_handle_that_fails(s: Script) -> None:
+    """One call of storage fails in a service flush: its session is named in one group, and the others are covered."""
+    for nth in (1, 2, 3):
+        a = s.instance()
+        names = [f"{each}-{nth}" for each in "abc"]
+        handles = [s.create(a, name) for name in names]
+        s.append(handles[0], batch(0, 1))
+        # One has events, and the others have to be stored by the sweep itself.
+        s.fail("write", "sync", nth=nth, error="EIO")
+        s.flush_all(a)
+        s.heal()
+        b = s.instance()
+        for name in names:
+            s.stat(b, name)
+            s.read(s.open(b, name))
+        s.flush_all(a)
+        end(s, a, *names)
+
+
+@scenario("CLOSE-07", needs=FAILING)
+def the_service_closes_every_handle_though_one_fails(s: Script) -> None:
+    """One call of storage fails while the service closes: its session is named in one group, the others are stored."""
+    for nth in (1, 2, 3):
+        a = s.instance()
+        names = [f"{each}-{nth}" for each in "abc"]
+        handles = [s.create(a, name) for name in names]
+        for handle in handles:
+            s.append(handle, batch(0, 1))
+        s.fail("write", "sync", nth=nth, error="EIO")
+        s.close_all(a)
+        s.heal()
+        for handle in handles:
+            s.read(handle)
+        s.count_left()
+        b = s.instance()
+        for name in names:
+            s.read(s.open(b, name))
