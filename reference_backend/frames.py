@@ -175,6 +175,19 @@ class Decoded(NamedTuple):
     failed: bool
 
 
+HEADER = 18
+"""No frame has a longer header."""
+
+
+def may_be_ours(data: bytes) -> bool:
+    """Whether a frame that begins so, with a whole header, is one that this backend could have written."""
+    try:
+        declared = zstandard.get_frame_parameters(data[:HEADER])
+    except zstandard.ZstdError:
+        return False
+    return declared.has_checksum and declared.content_size <= MAX_TEXT
+
+
 def decode_doubtful(data: bytes) -> Decoded:
     """Decode a frame that may be cut or damaged, in bounded memory.
 
@@ -184,9 +197,9 @@ def decode_doubtful(data: bytes) -> Decoded:
     if not data.startswith(FRAME_MAGIC):
         return Decoded(b"", None, not FRAME_MAGIC.startswith(data))
     try:
-        declared = zstandard.get_frame_parameters(data[:18])
+        declared = zstandard.get_frame_parameters(data[:HEADER])
     except zstandard.ZstdError:
-        return Decoded(b"", None, len(data) >= 18)
+        return Decoded(b"", None, len(data) >= HEADER)
     if not declared.has_checksum or declared.content_size > MAX_TEXT:
         return Decoded(b"", None, True)
     decoder = _coders.decompressor.decompressobj()

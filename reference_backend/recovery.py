@@ -19,9 +19,11 @@ from typing import Any
 from reference_backend.frames import (
     FOOTER_HEAD,
     FOOTER_SIZE,
+    HEADER,
     Decoded,
     Footer,
     decode_doubtful,
+    may_be_ours,
     parse_footer,
 )
 from reference_backend.positions import MAX_TEXT, TAIL, HeaderBlock, LogEnd
@@ -102,8 +104,10 @@ def _recover_torn_frames(source: ByteRange, header: HeaderBlock) -> LogEnd:
         end, footer = found
         next_seq, chain, last_start = footer.next_seq, footer.chain, end - FOOTER_SIZE - footer.length
     torn = _last_bytes(source, end, source.size)
-    text = _sound_beginning(torn, end, source.size)
+    text, whole = _sound_beginning(torn, end, source.size)
     kept, count = _whole_records(text, next_seq)
+    if whole and len(kept) < len(text):
+        raise Damage(f"the whole frame at {end} holds something else than the next events")
     return LogEnd(end, next_seq, chain, last_start, tail_of(source, end), kept, count)
 
 
@@ -113,22 +117,24 @@ def _last_bytes(source: ByteRange, start: int, stop: int) -> bytes:
     return source.at(start, stop - start)
 
 
-def _sound_beginning(torn: bytes, base: int, size: int) -> bytes:
-    """The text of a torn batch that may be believed; ``torn`` is everything from where the batch begins, at
-    ``base``."""
+def _sound_beginning(torn: bytes, base: int, size: int) -> tuple[bytes, bool]:
+    """The text of a torn batch that may be believed, and whether its frame is whole; ``torn`` is everything from where
+    the batch begins, at ``base``."""
     footer = parse_footer(torn, len(torn) - FOOTER_SIZE) if len(torn) >= FOOTER_SIZE else None
     if footer is not None:
-        return _beginning_before_footer(torn, base, size, footer)
+        return _beginning_before_footer(torn, base, size, footer), False
+    if first_nul_run(torn, base, size) >= HEADER and not may_be_ours(torn):
+        raise Damage(f"the frame at {base} is none that this backend wrote")
     decoded = decode_doubtful(torn)
     if decoded.length is not None:
         # The frame is whole and its checksum right. Behind it stands what is left of its footer, at most.
         behind = torn[decoded.length :]
         if len(behind) > FOOTER_SIZE and behind[FOOTER_SIZE:].strip(b"\0"):
             raise Damage(f"something follows the whole frame at {base} that is no footer")
-        return decoded.text
+        return decoded.text, True
     if decoded.failed and first_nul_run(torn, base, size) == len(torn):
         raise Damage(f"the batch at {base} is broken, and not as a crash breaks one")
-    return _before_nul(torn, base, size).text
+    return _before_nul(torn, base, size).text, False
 
 
 def _beginning_before_footer(torn: bytes, base: int, size: int, footer: Footer) -> bytes:
