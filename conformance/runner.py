@@ -79,7 +79,7 @@ class _Run:
 
     def scenario(self, check: Scenario) -> None:
         """Perform the scenario's steps once."""
-        execution = self.job.begin(crashes=not RECORDED.isdisjoint(check.needs))
+        execution = self.job.begin(crashes=not RECORDED.isdisjoint(check.needs), damages=Need.DAMAGE in check.needs)
         try:
             check.body(Script(execution))
         except Violation as violation:

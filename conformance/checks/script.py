@@ -20,6 +20,7 @@ from conformance.model.operations import (
     CountLeft,
     Crash,
     Create,
+    Damage,
     Discard,
     Fail,
     Fill,
@@ -34,6 +35,7 @@ from conformance.model.operations import (
     Operation,
     Populate,
     Read,
+    ReadConfined,
     ReadCounters,
     StartCounting,
     Stat,
@@ -226,6 +228,14 @@ class Script:
             return self._execution.do(Crash(preset, after=0))
         choices: Choices = _Takes(everything=takes == "everything") if seed is None else SeededChoices(seed)
         return self._execution.crash(preset, choices, during)
+
+    def damage(self, how: str, session: str = "s1", **places: Any) -> Outcome:
+        """Something else than the backend changes the session's artifact; ``places`` are fields of ``Damage``."""
+        return self._execution.do(Damage(session, how, **places))
+
+    def read_confined(self, session: str, room: int) -> Outcome:
+        """Another process with so many more bytes of memory opens and reads the session."""
+        return self._execution.do(ReadConfined(session, room))
 
     def start_counting(self) -> None:
         """From here on what the backend uses is counted; to be called before the first instance is opened."""

@@ -14,6 +14,7 @@ from conformance.clauses import Violation
 from conformance.contract import Backend
 from conformance.drivers.crash_plans import AsWritten, CrashPlan, Drawn, Placed, Placement
 from conformance.drivers.crashes import Frozen
+from conformance.drivers.damage import Artifacts
 from conformance.drivers.errors import UsageError
 from conformance.drivers.fitting import NO_FIT, Fit, continued, continues
 from conformance.drivers.inprocess import InProcessDriver
@@ -22,7 +23,7 @@ from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
-from conformance.model.operations import Crash, Fail, Macro, Operation, Program, StartCounting
+from conformance.model.operations import Crash, Damage, Fail, Macro, Operation, Program, StartCounting
 from conformance.sim import Choices
 
 
@@ -35,6 +36,7 @@ class Execution:
         partner: the reference that takes every step beside it, or None.
         journal: where each operation is written down before it is performed.
         crashes: the program may hold a ``Crash``, so that everything is recorded from the first operation on.
+        damages: it may hold a ``Damage``, so that artifacts are watched from the first operation on.
 
     Attributes:
         operations: what was performed so far.
@@ -53,6 +55,7 @@ class Execution:
         choices: Choices | None = None,
         watchdog: Watchdog | None = None,
         crashes: bool = False,
+        damages: bool = False,
     ) -> None:
         self.backend = backend
         self.operations: list[Operation] = []
@@ -62,7 +65,9 @@ class Execution:
         self.judge = Judge(backend.capabilities, located=backend.gives("location"))
         self.reference_answer = ""
         self._journal = journal
-        self._driver = InProcessDriver(backend, root, choices=choices, watchdog=watchdog, crashes=crashes)
+        self._driver = InProcessDriver(
+            backend, root, choices=choices, watchdog=watchdog, crashes=crashes, damages=damages
+        )
         self._partner = Partner(partner, root) if partner is not None else None
 
     @property
@@ -169,6 +174,14 @@ class Execution:
         """Bytes of the session's artifact as it is now; None where there is none, or nobody knows where it is."""
         return self._driver.artifact_size(session)
 
+    def storage(self) -> tuple[Path, Path, Artifacts]:
+        """Where another driver finds the same storage, the root in it, and its artifacts; made with ``damages``.
+
+        Raises:
+            UsageError: the execution was made without.
+        """
+        return self._driver.storage()
+
     def frozen(self) -> Frozen:
         """What was done to the files so far.
 
@@ -237,14 +250,18 @@ def run_program(
 
     Raises:
         KitError, SetupError, NotMeasured: as ``Execution.do``.
-        UsageError: it holds a crash, and counts what calls use, or the backend stores nothing in files.
+        UsageError: it holds a crash, and counts what calls use, or the backend stores nothing in files. It holds
+            damage, and a crash too, or the backend does not tell where its artifacts are.
     """
     crashes = any(isinstance(operation, Crash | Fail) for operation in program.operations)
+    damages = any(isinstance(operation, Damage) for operation in program.operations)
     if crashes and any(isinstance(operation, StartCounting) for operation in program.operations):
         raise UsageError(
             "a program counts what calls use, or its storage crashes or fails: one recording cannot do both"
         )
-    execution = Execution(backend, root, partner=partner, journal=journal, watchdog=watchdog, crashes=crashes)
+    execution = Execution(
+        backend, root, partner=partner, journal=journal, watchdog=watchdog, crashes=crashes, damages=damages
+    )
     found: Violation | None = None
     try:
         for number, operation in enumerate(program.operations):

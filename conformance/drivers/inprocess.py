@@ -16,9 +16,11 @@ from typing import Any
 
 from conformance.contract import Backend
 from conformance.drivers.calls import PERFORM, Absent, Calls
+from conformance.drivers.confined import confined, read_anew
 from conformance.drivers.counting import Counters
 from conformance.drivers.crash_plans import AsWritten, CrashPlan
 from conformance.drivers.crashes import Frozen, Left, Recording, unheard
+from conformance.drivers.damage import Artifacts, watch
 from conformance.drivers.errors import SetupError, UsageError
 from conformance.drivers.factory import Instance
 from conformance.drivers.leftovers import Baseline
@@ -32,12 +34,14 @@ from conformance.model.operations import (
     CountLeft,
     Crash,
     Create,
+    Damage,
     Fail,
     Heal,
     MakeRoot,
     OpenInstance,
     OpenSession,
     Operation,
+    ReadConfined,
     ReadCounters,
     StartCounting,
     Wait,
@@ -57,9 +61,11 @@ class InProcessDriver(Calls):
         watchdog: told of each call, where one is running.
         crashes: the program may hold a ``Crash``: what the backend does to its files is recorded from the first call
             on. It costs little where a ``Patching`` is entered around it, and the backend's module was imported inside.
+        damages: the program may hold a ``Damage``: what artifacts hold is noted after each call.
 
     Raises:
-        UsageError: crashes of a backend that stores nothing in files.
+        UsageError: crashes of a backend that stores nothing in files; damage of one that does not tell where its
+            artifacts are; both.
     """
 
     def __init__(
@@ -70,8 +76,12 @@ class InProcessDriver(Calls):
         choices: Choices | None = None,
         watchdog: Watchdog | None = None,
         crashes: bool = False,
+        damages: bool = False,
     ) -> None:
         self.backend = backend
+        if crashes and damages:
+            raise UsageError("a program crashes or damages its storage: what is recorded has to be all that is done")
+        self._artifacts = watch(backend.location, backend.name) if damages else None
         if crashes and backend.capabilities.storage != "files":
             raise UsageError(
                 f"backend {backend.name!r}: a crash takes files, and it has storage={backend.capabilities.storage!r}"
@@ -132,7 +142,32 @@ class InProcessDriver(Calls):
             return Returned(self.crash(operation, call, AsWritten(operation)).view)
         if isinstance(operation, Fail | Heal):
             return self._disturb(operation)
-        return self._perform(operation, call, acknowledged=True)
+        if isinstance(operation, Damage):
+            return self._damage(operation)
+        if isinstance(operation, ReadConfined):
+            anew = InProcessDriver(self.backend, self._place)
+            return confined(lambda: read_anew(anew.perform, operation.session), operation.room)
+        if self._artifacts is None or call is None:
+            return self._perform(operation, call, acknowledged=True)
+        self._artifacts.meet(operation)
+        try:
+            return self._perform(operation, call, acknowledged=True)
+        finally:
+            self._artifacts.note(self.root, call)
+
+    def storage(self) -> tuple[Path, Path, Artifacts]:
+        """The directory that another driver is made with to find the same storage, the root, and the artifacts in it.
+
+        Raises:
+            UsageError: artifacts are not watched.
+        """
+        if self._artifacts is None:
+            raise UsageError("artifacts have to be watched from the first call on: make the driver with damages=True")
+        return self._place, self.root, self._artifacts
+
+    def _damage(self, operation: Damage) -> Outcome:
+        _, root, artifacts = self.storage()
+        return Returned(artifacts.damage(root, operation))
 
     def _wait(self, seconds: float) -> Outcome:
         """Let virtual time pass, piece by piece, for no call may take this long."""

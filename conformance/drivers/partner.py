@@ -6,7 +6,8 @@ they are not, the model overlooked something, and that is told too. Where it all
 ones, their worlds are not the same any more, and the partner leaves for the rest of the program. A partner in memory
 has no second instance: it stands aside while several instances live, and is built anew from the model's state when one
 is left. No partner crashes: it stands aside from a crash on, until the recovery has shown what every session holds and
-one instance lives, and is then built anew too. Nor does its storage fail: where that of the backend does, they part.
+one instance lives, and is then built anew too. Nor does its storage fail, and nobody damages it: where that of the
+backend meets either, they part.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from conformance.model.operations import (
     CountLeft,
     Crash,
     Create,
+    Damage,
     Discard,
     Fail,
     Flush,
@@ -36,6 +38,7 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Read,
+    ReadConfined,
     ReadCounters,
     StartCounting,
     Stat,
@@ -49,7 +52,7 @@ _VIEWS = (Stat, ListSessions, Read)
 """What changes nothing: two different answers to them leave the worlds as they were."""
 
 
-_ITS_OWN_AFFAIR = (Crash, StartCounting, ReadCounters, Fail, Heal, CountLeft)
+_ITS_OWN_AFFAIR = (Crash, StartCounting, ReadCounters, ReadConfined, Fail, Heal, CountLeft, Damage)
 """What is done to the backend under test alone."""
 
 
@@ -83,7 +86,7 @@ class Partner:
         Raises:
             KitError: the partner breaks the model, or differs where the model allows one answer.
         """
-        if isinstance(operation, StartCounting | ReadCounters):
+        if isinstance(operation, StartCounting | ReadCounters | ReadConfined):
             # What the reference costs is not asked, and only one can be counted at a time.
             return None
         if isinstance(operation, Crash):
@@ -92,7 +95,7 @@ class Partner:
         if self._waits:
             self._return_if_told(judge)
             return None
-        self._parted = self._parted or isinstance(operation, Fail)
+        self._parted = self._parted or isinstance(operation, Fail | Damage)
         if isinstance(operation, Heal | CountLeft):
             return None
         if self._parted or (not self._shares_storage and self._steps_aside(operation, judge)):

@@ -94,8 +94,8 @@ class Job:
         """Whether nothing was found yet that ends the search."""
         return self._shrink_until is None
 
-    def begin(self, *, crashes: bool = False) -> Execution:
-        """A world of its own for the next program; ``crashes`` where it may hold some."""
+    def begin(self, *, crashes: bool = False, damages: bool = False) -> Execution:
+        """A world of its own for the next program; ``crashes`` and ``damages`` where it may hold some."""
         root = self.workspace.fresh_root()
         self._roots.append(root)
         if self.journal is not None:
@@ -104,7 +104,13 @@ class Job:
         # While a failure is made smaller the reference has nothing to say.
         partner = self.partner if self.is_searching else None
         return Execution(
-            self.backend, root, partner=partner, journal=self.journal, watchdog=self.watchdog, crashes=crashes
+            self.backend,
+            root,
+            partner=partner,
+            journal=self.journal,
+            watchdog=self.watchdog,
+            crashes=crashes,
+            damages=damages,
         )
 
     def end(self, execution: Execution, *, counted: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What is done to the storage and not through the backend: crashes, and storage calls that fail.
+"""What is done to the storage and not through the backend: crashes, storage calls that fail, and damage.
 
 They are operations of a program like the others; everybody imports them from ``conformance.model.operations``.
 """
@@ -82,3 +82,75 @@ class CountLeft(Operation):
     """Look what the backend still has: open descriptors, tasks and threads that it did not have at first (FAULT-06)."""
 
     kind: ClassVar[str] = "count_left"
+
+
+Position = tuple[int, int]
+"""A place in an artifact: (edge, delta). Edge 0 is its beginning, edge k where it ended after the k-th change of its
+size that a call made, and negative edges count from the latest; ``delta`` is added in bytes. What lies outside the
+artifact means its nearer end."""
+
+BEGINNING: Position = (0, 0)
+END: Position = (-1, 0)
+
+HOW_DAMAGED: tuple[str, ...] = (
+    "cut",
+    "nul",
+    "flip",
+    "drop",
+    "repeat",
+    "swap",
+    "insert",
+    "replace",
+    "copy",
+    "put_back",
+    "unlink",
+    "directory",
+    "symlink",
+    "bom",
+    "crlf",
+    "hostile",
+)
+"""What can be done to an artifact, as ``Damage.how`` says it."""
+
+HOSTILE: tuple[str, ...] = ("nested", "endless", "bomb")
+"""What a hostile artifact may be: nesting without an end, a line without an end, or little that expands to much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage(Operation):
+    """Something other than the backend changes the artifact of a session, behind its back.
+
+    Attributes:
+        how: one of ``HOW_DAMAGED``. "cut": it ends at ``start``. "nul": the bytes from ``start`` to ``end`` read NUL.
+            "flip": the bits of ``mask`` change in the byte at ``start``. "drop", "repeat": these bytes are taken out,
+            or stand twice. "swap": they change places with those from ``end`` to ``to``. "insert": ``data`` comes in at
+            ``start``. "replace": another file with ``data`` has its place; "copy": one with what the artifact of the
+            session ``other`` holds. "put_back": it holds what it held after a call left it so for the ``version``-th
+            time (from 0, negative from the latest), under an unchanged time stamp. "unlink": it is gone. "directory":
+            an empty directory has its place. "symlink": a link to a file with ``data``, or, where that is empty, to
+            itself at another place. "bom", "crlf": an editor put a byte-order mark in front, or carriage returns before
+            its line ends. "hostile": from ``start`` on it holds what ``data``, one of ``HOSTILE``, says.
+    """
+
+    kind: ClassVar[str] = "damage"
+    session: str
+    how: str
+    start: Position = BEGINNING
+    end: Position = END
+    to: Position = END
+    data: str | bytes = ""
+    other: str = ""
+    mask: int = 1
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConfined(Operation):
+    """Another process, with ``room`` more bytes of memory than it begins with, opens the session and reads all of it.
+
+    It is done where the system can limit the memory of a process.
+    """
+
+    kind: ClassVar[str] = "read_confined"
+    session: str
+    room: int

@@ -222,6 +222,7 @@ def _accepted_batch(
     session.home = handle.instance
     session.stir += 1
     session.grown_at, session.grown_call = world.step, world.call
+    session.grown.append((world.call, len(session.log)))
     crash_rules.grew(world, handle)
     forget_looks(session)
     if found is not Standing.CONTESTED:

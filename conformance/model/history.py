@@ -130,10 +130,41 @@ class LeftView:
         return "; ".join(f"{len(names)} {kind}: {', '.join(names)}" for kind, names in kinds if names) or "nothing"
 
 
-Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | CrashView | LeftView | list[Any]
+@dataclass(frozen=True, slots=True)
+class DamageView:
+    """What damage did to the artifact of a session.
+
+    Attributes:
+        path: where it lies, from the root; "" where nobody knows, and then nothing was done.
+        before, after: its size in bytes; None where there is no file.
+        edges: (number of a call, size) for each change of its size that a call made since it came to be, in order.
+        in_place: every one of them added bytes behind those that were there, which stayed as they were.
+        low, high: the bytes of the artifact as it was that were hit: what stands before ``low`` and from ``high`` on is
+            there as it was.
+        torn: "cut" where what is left is its beginning; "nul" where whatever differs reads NUL up to the next page edge
+            or to the end, or where NUL stands behind it; else "".
+        version: the number of the call that left it as it is now, where that was put back.
+        digest: of what it holds now; "" where it is no file.
+        changed: anything is not as it was.
+    """
+
+    path: str = ""
+    before: int | None = None
+    after: int | None = None
+    edges: tuple[tuple[int, int], ...] = ()
+    in_place: bool = True
+    low: int = 0
+    high: int = 0
+    torn: str = ""
+    version: int | None = None
+    digest: str = ""
+    changed: bool = False
+
+
+Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | CrashView | LeftView | DamageView | list[Any]
 """What a call may return: nothing, a handle, a snapshot, events or snapshots; the counters give what was used.
 
-A crash gives what it took, a count of what is left what that is.
+A crash gives what it took, damage what it did, a count of what is left what that is.
 """
 
 
@@ -288,6 +319,8 @@ def _value_to_json(value: Value) -> Any:
             return {"crash": {"lost_calls": list(lost_calls), "lines": [encode_seen(line) for line in lines]}}
         case LeftView():
             return {"left": {key: list(names) for key, names in asdict(value).items()}}
+        case DamageView():
+            return {"damage": {**asdict(value), "path": encode_seen(value.path)}}
         case list():
             if value and isinstance(value[0], SnapshotView | Odd):
                 return {"snapshots": [_value_to_json(item) for item in value]}
@@ -327,6 +360,9 @@ def _value_from_json(form: Any) -> Value:
         return CrashView(tuple(found["lost_calls"]), tuple(decode(line) for line in found["lines"]))
     if "left" in form:
         return LeftView(**{key: tuple(names) for key, names in form["left"].items()})
+    if "damage" in form:
+        found = {**form["damage"], "path": decode(form["damage"]["path"])}
+        return DamageView(**{**found, "edges": tuple((call, size) for call, size in found["edges"])})
     if "snapshots" in form:
         return [_value_from_json(item) for item in form["snapshots"]]
     values: list[Any] = decode(form["list"])

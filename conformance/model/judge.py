@@ -17,6 +17,7 @@ from conformance.contract import Capabilities
 from conformance.model import (
     cost_rules,
     crash_rules,
+    damage_rules,
     fault_blame,
     fault_rules,
     fault_settling,
@@ -35,6 +36,7 @@ from conformance.model.operations import (
     CountLeft,
     Crash,
     Create,
+    Damage,
     Discard,
     Fail,
     Flush,
@@ -48,6 +50,7 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Read,
+    ReadConfined,
     ReadCounters,
     StartCounting,
     Stat,
@@ -94,6 +97,8 @@ RULES: dict[type[Operation], Rule] = {
     Fail: fault_rules.fail,
     Heal: service_rules.nothing_to_judge,
     CountLeft: fault_rules.count_left,
+    Damage: damage_rules.damage,
+    ReadConfined: damage_rules.read_confined,
 }
 
 
@@ -165,6 +170,8 @@ class Judge:
         self.world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
+        if damage_rules.judged(self, call.operation, outcome):
+            return
         if self.world.trouble is not None:
             self._end_in_trouble(call, outcome, event)
         else:

@@ -15,9 +15,11 @@ from typing import Any, ClassVar, Literal
 from conformance.contract import SessionHeader
 from conformance.model.adversities import CountLeft as CountLeft
 from conformance.model.adversities import Crash as Crash
+from conformance.model.adversities import Damage as Damage
 from conformance.model.adversities import Effect as Effect
 from conformance.model.adversities import Fail as Fail
 from conformance.model.adversities import Heal as Heal
+from conformance.model.adversities import ReadConfined as ReadConfined
 from conformance.model.operation import Operation as Operation
 from conformance.model.operation import header_form as header_form
 from conformance.model.values import decode
@@ -289,6 +291,8 @@ OPERATIONS: dict[str, type[Operation]] = {
         Fail,
         Heal,
         CountLeft,
+        Damage,
+        ReadConfined,
     )
 }
 

@@ -8,11 +8,14 @@ Plain state; the rules that change it and judge by it are in the modules beside 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.contract import SessionHeader
 from conformance.model.aftermath import Aftermath, Recovery
 from conformance.model.trouble import Trouble
+
+if TYPE_CHECKING:
+    from conformance.model.harm import Harm
 
 STRONG_TAGS = tuple(
     "SEQ-02 SEQ-11 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01 FAULT-01 FAULT-02".split()
@@ -58,6 +61,8 @@ class Session:
         survived, kept: since the latest crash an instance showed that it exists, with that many events.
         recovery: what is known of it since the latest crash, until its life is an ordinary one again.
         reborn: the clause that a trace of an earlier session breaks, where a crash took that one.
+        grown, barriers: (number of a call, events) of each append that it took, and of each barrier.
+        harm: what may follow from damage to its artifact, or None.
     """
 
     id: str
@@ -103,6 +108,9 @@ class Session:
     kept: int = 0
     recovery: Recovery | None = None
     reborn: str = ""
+    grown: list[tuple[int, int]] = field(default_factory=list)
+    barriers: list[tuple[int, int]] = field(default_factory=list)
+    harm: Harm | None = None
 
     @property
     def settled(self) -> bool:
@@ -236,6 +244,8 @@ class World:
         aftermath: the latest crash, or None.
         left: ids that are free because of a crash; ``never`` has the clause.
         trouble: what faults of the storage left open, from the first operation about one on.
+        harmed: id -> the session with an artifact that was damaged.
+        former: id -> the session that had it before, where damage took that one and it was created anew.
     """
 
     stored: dict[str, Session] = field(default_factory=dict)
@@ -254,6 +264,8 @@ class World:
     aftermath: Aftermath | None = None
     left: set[str] = field(default_factory=set)
     trouble: Trouble | None = None
+    harmed: dict[str, Session] = field(default_factory=dict)
+    former: dict[str, Session] = field(default_factory=dict)
 
     def visible(self, instance: int, session_id: str) -> tuple[Session | None, bool]:
         """What this instance sees under an id: (session or None, certain)."""

@@ -68,6 +68,7 @@ def cover(world: World, handle: Handle, kind: str) -> None:
     session.covered = session.by_barrier = upto
     session.durable = session.barred = True
     session.barrier_call = world.call
+    session.barriers.append((world.call, upto))
     session.barrier_kind, session.barrier_at = kind, world.step
     session.stir += 1
     forget_looks(session)

@@ -15,6 +15,7 @@ from typing import Any
 from conformance.contract import SessionHeader
 from conformance.model.history import (
     CrashView,
+    DamageView,
     ErrorView,
     HandleView,
     Hung,
@@ -33,6 +34,7 @@ from conformance.model.operations import (
     CountLeft,
     Crash,
     Create,
+    Damage,
     Discard,
     Fail,
     Fill,
@@ -49,6 +51,7 @@ from conformance.model.operations import (
     Populate,
     Program,
     Read,
+    ReadConfined,
     ReadCounters,
     StartCounting,
     Stat,
@@ -56,6 +59,7 @@ from conformance.model.operations import (
 )
 from conformance.model.tree import TreeView
 from conformance.model.usage import Usage
+from conformance.report.damage_text import damage_text
 
 MAX_SAFE = 2**53 - 1
 SHOWN_EVENTS = 6
@@ -247,6 +251,10 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return "---- storage works again"
         case CountLeft():
             return "count the descriptors, tasks and threads that are left"
+        case ReadConfined(session=session, room=room):
+            return f"a process with {room:,} more bytes of memory reads {short(session)}"
+        case Damage(session=session):
+            return damage_text(operation, short(session))
     return f"{operation.kind} {short(operation)}"
 
 
@@ -321,6 +329,9 @@ def value_text(value: Any) -> str:
         case CrashView(lost_calls):
             calls = ", ".join(map(str, lost_calls))
             return f"something of {_plural('call', lost_calls)} {calls} is lost" if lost_calls else "nothing is lost"
+        case DamageView(before=before, after=after, changed=changed):
+            now = "no file now" if after is None else f"{after:,} bytes now"
+            return f"{0 if before is None else before:,} bytes before, {now}" if changed else "nothing changed"
         case TreeView(outside, modes):
             return printable(", ".join(outside)) if outside else f"{len(modes)} paths under the root, none outside"
         case list() if any(isinstance(each, SnapshotView | Odd) for each in value):

@@ -15,7 +15,18 @@ from itertools import pairwise
 from typing import Any
 
 from conformance.contract import SessionHeader
-from conformance.model.operations import Append, Crash, Create, Fail, Leave, OpenSession, Operation, Program, Read
+from conformance.model.operations import (
+    Append,
+    Crash,
+    Create,
+    Damage,
+    Fail,
+    Leave,
+    OpenSession,
+    Operation,
+    Program,
+    Read,
+)
 from conformance.report.abbreviate import odd_places
 
 
@@ -63,6 +74,8 @@ class _Shape:
             case Crash(preset=preset, during=during, lost=lost, tear=tear):
                 cut_short = None if during is None else self.of(during)
                 found += [preset, cut_short, sorted({part for _, part, _ in lost}), tear is not None]
+            case Damage(session=session, how=how):
+                found += [self._session(session), how]
             case _ if hasattr(operation, "session"):
                 found.append(self._session(operation.session))
         return found

@@ -23,6 +23,7 @@ from conformance.model.operations import (
     CountLeft,
     Crash,
     Create,
+    Damage,
     Discard,
     Fail,
     Fill,
@@ -39,71 +40,20 @@ from conformance.model.operations import (
     Populate,
     Program,
     Read,
+    ReadConfined,
     ReadCounters,
     StartCounting,
     Stat,
     Wait,
 )
 from conformance.report.abbreviate import call_text, handle_names, printable
+from conformance.report.damage_text import HELPER, damage_lines, kept_lines
 from conformance.report.events import FailureFound
+from conformance.report.program_helpers import COUNTERS, FILLER, SCRIBBLE, SHOWN
 from conformance.report.python_values import Expressions, text_expression
 
 WIDTH = 110
 HANG_SECONDS = 10
-
-_SHOWN = '''
-@contextlib.contextmanager
-def shown(call):
-    """Print the error of a call that is expected to raise, and go on."""
-    try:
-        yield
-    except Exception as error:
-        print(f"call {call}:", repr(error))
-'''
-
-_SCRIBBLE = '''
-def scribble(value):
-    """Overwrite what the caller holds, all the way down."""
-    if isinstance(value, list):
-        for item in value:
-            scribble(item)
-        value.append({"type": "user/message", "seq": 10**6, "time": 0, "data": "scribbled"})
-    elif isinstance(value, dict):
-        for key, item in list(value.items()):
-            if isinstance(item, dict | list):
-                scribble(item)
-            else:
-                value[key] = "scribbled"
-        value["scribbled"] = True
-'''
-
-_FILLER = '''
-def filler(seq, width=40):
-    """An event that does not compress well, with so many characters of text."""
-    text = hashlib.shake_128(str(seq).encode()).hexdigest(-(-width // 2))[:width]
-    return {"type": "user/message", "seq": seq, "time": 1_700_000_000_000 + seq, "data": {"text": text}}
-'''
-
-_COUNTERS = '''
-class Counters:
-    """What was used since the latest reading: bytes read and written (Linux counts them), and memory at its peak."""
-
-    def __init__(self):
-        tracemalloc.start()
-        self.read()
-
-    def read(self):
-        current, peak = tracemalloc.get_traced_memory()
-        used = f"{peak - getattr(self, 'memory', 0):,} bytes of memory at most"
-        if Path("/proc/self/io").exists():
-            counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
-            moved = int(counts["rchar"]) + int(counts["wchar"])
-            used = f"{moved - getattr(self, 'moved', 0):,} bytes read and written, {used}"
-            self.moved = moved
-        tracemalloc.reset_peak()
-        self.memory = current
-        return used
-'''
 
 
 def render_program(
@@ -205,7 +155,10 @@ class _Script:
                     *self._offending(number, operation),
                 ]
             else:
-                lines += self._ordinary(number, operation)
+                lines += [
+                    *self._ordinary(number, operation),
+                    *kept_lines(number, self.operations, self.outcomes, self.values.of),
+                ]
         return lines
 
     def _from_crash(self, first: int, clause: str) -> list[str]:
@@ -230,11 +183,11 @@ class _Script:
         ):
             statement = [f'print("call {number}:", {statement[0]})']
         if isinstance(operation, Read) and operation.scribble:
-            self._helper(_SCRIBBLE)
+            self._helper(SCRIBBLE)
             statement = [f"got{number} = {statement[0]}", f"scribble(got{number})"]
         guarded = isinstance(self.outcomes.get(number), Raised | Hung) or not self.knows
         if guarded or (isinstance(operation, Leave) and operation.raising):
-            self._helper(_SHOWN)
+            self._helper(SHOWN)
             self.values.modules.add("contextlib")
             return [f"with shown({number}):", *_indented(statement)]
         return statement
@@ -242,7 +195,7 @@ class _Script:
     def _offending(self, number: int, operation: Operation) -> list[str]:
         statement = self._statement(number, operation)
         first = "answer = None"
-        if isinstance(operation, Leave | Discard | Macro | StartCounting | Wait | CountLeft):
+        if isinstance(operation, Leave | Discard | Macro | StartCounting | Wait | CountLeft | ReadConfined):
             answer = statement
         elif isinstance(operation, OpenInstance | Create | OpenSession):
             name, _, rest = statement[0].partition(" = ")
@@ -305,15 +258,26 @@ class _Script:
                 return self._macro(instance, handle, operation)
             case StartCounting() | ReadCounters():
                 self.values.modules.add("tracemalloc")
-                self._helper(_COUNTERS)
+                self._helper(COUNTERS)
                 return ["counters = Counters()" if isinstance(operation, StartCounting) else "counters.read()"]
+            case Damage():
+                return self._damage(number, operation)
+            case ReadConfined(session=session, room=room):
+                return [f"pass  # here another process reads {of(session)}, with {room:,} bytes of memory to spare"]
             case Inspect():
                 return ["sorted((str(each), oct(each.stat().st_mode)) for each in root.parents[2].rglob('*'))"]
         raise TypeError(f"operation={operation!r:.80} has no form in a program")
 
+    def _damage(self, number: int, operation: Damage) -> list[str]:
+        self.values.need("conformance.drivers.registry", "load_backend")
+        if operation.how == "hostile":
+            self.values.need("conformance.drivers.hostile", "hostile")
+        self._helper(HELPER.replace("SPEC", text_expression(self.spec)))
+        return damage_lines(operation, self.outcomes.get(number), self.values.of)
+
     def _macro(self, instance: str, handle: str, operation: Fill | Populate) -> list[str]:
         self.values.modules.add("hashlib")
-        self._helper(_FILLER)
+        self._helper(FILLER)
         first, count = operation.first, operation.count
         if isinstance(operation, Fill):
             size, width = operation.size, operation.width
@@ -334,7 +298,7 @@ class _Script:
         if not operation.scribble:
             lines = [f"await {handle}.append({batch[0]}", *batch[1:]]
             return [*lines[:-1], f"{lines[-1]})"]
-        self._helper(_SCRIBBLE)
+        self._helper(SCRIBBLE)
         return [
             f"batch{number} = {batch[0]}",
             *batch[1:],

@@ -207,7 +207,9 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
                 # A defect that shows without crash and fault is looked for without: these take most of the time.
                 continue
             root = workspace.fresh_root()
-            execution = Execution(backend, root, watchdog=watchdog, crashes=recorded)
+            execution = Execution(
+                backend, root, watchdog=watchdog, crashes=recorded, damages=Need.DAMAGE in item.check.needs
+            )
             found: Violation | None = None
             try:
                 item.check.body(Script(execution))

@@ -56,8 +56,8 @@ RUNS = [
 
 def perform(check: Scenario, backend: Backend, workspace: Workspace) -> Execution:
     """Run a scenario beside its partner."""
-    root, crashes = workspace.fresh_root(), not RECORDED.isdisjoint(check.needs)
-    execution = Execution(backend, root, partner=partner_for(backend), crashes=crashes)
+    root, crashes, damages = workspace.fresh_root(), not RECORDED.isdisjoint(check.needs), Need.DAMAGE in check.needs
+    execution = Execution(backend, root, partner=partner_for(backend), crashes=crashes, damages=damages)
     try:
         check.body(Script(execution))
     finally:

@@ -10,6 +10,8 @@ from conformance.clauses import BUILT
 from conformance.model.judge import judge_history
 from tests.unit.model.clause_cases import CASES, Case
 from tests.unit.model.crash_histories import CASES as CRASHES
+from tests.unit.model.damage_histories import CASES as DAMAGES
+from tests.unit.model.fault_histories import CASES as FAULTS
 from tests.unit.model.histories import Step, history
 from tests.unit.model.value_cases import ALLOWED, STORES
 
@@ -39,7 +41,8 @@ def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
 
 def test_every_built_clause_has_a_case() -> None:
     """No clause counts as built without a history that breaks it."""
-    assert BUILT - {case.clause for case in CASES} - {case.clause for case in CRASHES} == set()
+    elsewhere = {case.clause for case in (*CRASHES, *DAMAGES, *FAULTS)}
+    assert BUILT - {case.clause for case in CASES} - elsewhere == set()
 
 
 @pytest.mark.parametrize("steps", ALLOWED)

@@ -65,6 +65,14 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sticky": st.booleans(),
     "how": st.sampled_from(["refused", "landed", "short"]),
     "taken": NUMBERS,
+    "start": st.tuples(st.integers(-3, 3), st.integers(-9, 9)),
+    "end": st.tuples(st.integers(-3, 3), st.integers(-9, 9)),
+    "to": st.tuples(st.integers(-3, 3), st.integers(-9, 9)),
+    "data": st.text(max_size=3) | st.binary(max_size=3),
+    "other": st.text(max_size=4),
+    "mask": NUMBERS,
+    "version": st.integers(-3, 3),
+    "room": NUMBERS,
 }
 CALLS = st.one_of(
     [
@@ -137,6 +145,19 @@ VALUES = (
         doubt=st.text(max_size=3),
     )
     | st.builds(seen.CrashView, st.lists(NUMBERS, max_size=3).map(tuple), st.lists(PATHS, max_size=2).map(tuple))
+    | st.builds(
+        seen.DamageView,
+        path=PATHS,
+        before=st.none() | NUMBERS,
+        after=st.none() | NUMBERS,
+        edges=st.lists(st.tuples(NUMBERS, NUMBERS), max_size=2).map(tuple),
+        in_place=st.booleans(),
+        low=NUMBERS,
+        torn=st.sampled_from(["", "cut", "nul"]),
+        version=st.none() | NUMBERS,
+        digest=st.text(max_size=2),
+        changed=st.booleans(),
+    )
     | st.builds(seen.HandleView, id=JSON, header=HEADERS | st.text(max_size=5), access=JSON, inherited=JSON)
 )
 OUTCOMES = (

@@ -1,0 +1,57 @@
+"""What a printed program defines for itself: only what its calls need is put in front of them."""
+
+from __future__ import annotations
+
+SHOWN = '''
+@contextlib.contextmanager
+def shown(call):
+    """Print the error of a call that is expected to raise, and go on."""
+    try:
+        yield
+    except Exception as error:
+        print(f"call {call}:", repr(error))
+'''
+
+SCRIBBLE = '''
+def scribble(value):
+    """Overwrite what the caller holds, all the way down."""
+    if isinstance(value, list):
+        for item in value:
+            scribble(item)
+        value.append({"type": "user/message", "seq": 10**6, "time": 0, "data": "scribbled"})
+    elif isinstance(value, dict):
+        for key, item in list(value.items()):
+            if isinstance(item, dict | list):
+                scribble(item)
+            else:
+                value[key] = "scribbled"
+        value["scribbled"] = True
+'''
+
+FILLER = '''
+def filler(seq, width=40):
+    """An event that does not compress well, with so many characters of text."""
+    text = hashlib.shake_128(str(seq).encode()).hexdigest(-(-width // 2))[:width]
+    return {"type": "user/message", "seq": seq, "time": 1_700_000_000_000 + seq, "data": {"text": text}}
+'''
+
+COUNTERS = '''
+class Counters:
+    """What was used since the latest reading: bytes read and written (Linux counts them), and memory at its peak."""
+
+    def __init__(self):
+        tracemalloc.start()
+        self.read()
+
+    def read(self):
+        current, peak = tracemalloc.get_traced_memory()
+        used = f"{peak - getattr(self, 'memory', 0):,} bytes of memory at most"
+        if Path("/proc/self/io").exists():
+            counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+            moved = int(counts["rchar"]) + int(counts["wchar"])
+            used = f"{moved - getattr(self, 'moved', 0):,} bytes read and written, {used}"
+            self.moved = moved
+        tracemalloc.reset_peak()
+        self.memory = current
+        return used
+'''

@@ -1,0 +1,53 @@
+"""The fold over damaged artifacts, clause by clause, on hand-written histories (``damage_histories``)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from conformance.model.judge import judge_history
+from tests.unit.model.crash_histories import Case
+from tests.unit.model.damage_histories import ALLOWED, CASES, KILLED, PLAIN
+from tests.unit.model.histories import history
+
+IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_right_answer_is_allowed_and_witnesses_the_clause(case: Case) -> None:
+    """The right answer breaks nothing and counts the clause once more than the steps before it."""
+    before = judge_history(history(case.steps), case.capabilities)
+    after = judge_history(history((*case.steps, case.right)), case.capabilities)
+    assert before.violation is None
+    assert after.violation is None
+    # A kept record of a torn tail is seen under the clause about tails.
+    witness = "TORN-01" if case.clause == "TORN-03" else case.clause
+    assert after.witnesses[witness] > before.witnesses[witness]
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
+    """The wrong answer breaks exactly the clause, at the call that gave it, and says what was expected."""
+    found = judge_history(history((*case.steps, case.wrong)), case.capabilities).violation
+    assert found is not None
+    assert (found.clause, found.call) == (case.clause, len(case.steps))
+    assert found.expected
+    assert found.observed
+
+
+@pytest.mark.parametrize("told", ALLOWED)
+def test_what_may_follow_damage(told: str) -> None:
+    """None of these histories is called wrong."""
+    capabilities = KILLED if "killed" in told else PLAIN
+    assert judge_history(history(ALLOWED[told]), capabilities).violation is None
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_judging_is_pure(case: Case) -> None:
+    """The same history judged twice gives the same witnesses, and is not changed by it."""
+    told = history((*case.steps, case.right))
+    text = repr(told)
+    first, second = judge_history(told, case.capabilities), judge_history(told, case.capabilities)
+    assert Counter(first.witnesses) == Counter(second.witnesses)
+    assert repr(told) == text
