@@ -32,7 +32,7 @@ from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines import MACHINES, MachineSpec, Tier, fault_sweeps, sweeps
+from conformance.machines import MACHINES, MachineSpec, Tier, damage_sweeps, fault_sweeps, sweeps
 from conformance.model.operations import OpenInstance
 from conformance.report.events import RunStarted
 from conformance.sim.disk import Patching
@@ -210,8 +210,10 @@ def make_plan(settings: Settings) -> Plan:
             route = in_process_route(cannot=cannot)
             rulings = _rulings(selected, backend, route, settings)
     wanted = frozenset(rulings)
-    swept = (*sweeps(PROFILES[settings.profile].tier), *fault_sweeps())
-    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *MACHINES, *swept]
+    tier = PROFILES[settings.profile].tier
+    # What is quick comes first: what it leaves of its time is for the others.
+    swept = (*sweeps(tier), *fault_sweeps())
+    checks: list[Scenario | MachineSpec] = [*SCENARIOS, *damage_sweeps(tier), *MACHINES, *swept]
     items = tuple(
         _item(check, backend, route, rulings, settings) for check in checks if wanted.intersection(check.clauses)
     )

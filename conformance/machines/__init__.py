@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.machines.crashing import CRASHING
+from conformance.machines.damaging import damage_sweeps
 from conformance.machines.failing import FAILING
 from conformance.machines.faulting import fault_sweeps
 from conformance.machines.job import Finding, Job, MachineSpec
@@ -12,4 +13,4 @@ from conformance.machines.sweep import Tier, sweeps
 MACHINES: tuple[MachineSpec, ...] = (SEQUENTIAL, CRASHING, FAILING)
 """Every machine, in the order in which they run."""
 
-__all__ = ["MACHINES", "Finding", "Job", "MachineSpec", "Tier", "fault_sweeps", "sweeps"]
+__all__ = ["MACHINES", "Finding", "Job", "MachineSpec", "Tier", "damage_sweeps", "fault_sweeps", "sweeps"]
