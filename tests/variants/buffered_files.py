@@ -52,6 +52,7 @@ class BufferedHandle(PlainHandle):
     async def flush(self) -> None:
         """Write what waits."""
         self.check_writable()
+        self.check_as_left()
         self.drain()
 
     def drain(self) -> None:

@@ -114,7 +114,11 @@ def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True) ->
 
 
 def bytes_in(path: Path) -> bytes | None:
-    """All bytes of a session's file; None where there is none."""
+    """All bytes of a session's file; None where there is none.
+
+    Raises:
+        SessionPersistenceCorruptionError: something else stands there.
+    """
     if len(path.name) > LONGEST_NAME:
         # Such an id is refused at create, so there is no such session.
         return None
@@ -122,6 +126,8 @@ def bytes_in(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+    except IsADirectoryError as cause:
+        raise damaged(path, "it is a directory") from cause
 
 
 def header_in(path: Path, line: bytes, *, checked: bool = True) -> tuple[SessionHeader, int | None]:
@@ -135,7 +141,7 @@ def header_in(path: Path, line: bytes, *, checked: bool = True) -> tuple[Session
         found = json.loads(line)
         assert_version(found.get("version"), session_id=session_id, location=str(path))
         header, inherited = header_from_json(found)
-    except (ValueError, KeyError, AttributeError) as cause:
+    except (ValueError, KeyError, AttributeError, RecursionError) as cause:
         raise damaged(path, cause) from cause
     if checked and header.id != session_id:
         raise damaged(path, f"it holds session {header.id!r}")
@@ -150,7 +156,7 @@ def values_in(path: Path, lines: list[bytes]) -> list[Any]:
     """
     try:
         return [json.loads(line) for line in lines]
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:
         raise damaged(path, cause) from cause
 
 

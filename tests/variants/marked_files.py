@@ -67,6 +67,8 @@ def load_marked(path: Path) -> Stored | None:
     if data is None:
         return None
     (line, junk), *rest = map(cut_at_line, data.split(BEGIN))
+    if line.endswith(b"\r\n"):
+        raise damaged(path, "its line ends were changed, and no checksum holds any more")
     header, inherited = header_in(path, line)
     found = [batch_in(each) for each, _ in rest]
     events: list[SessionEvent] = []

@@ -17,8 +17,8 @@ from conformance.contract import (
     Capabilities,
     SessionEvent,
     assert_contiguous,
-    assert_understood,
     materialize_append_batch,
+    validate_stored_events,
 )
 
 
@@ -34,7 +34,7 @@ class NewerHandle(PlainHandle):
     def stored_events(self) -> list[SessionEvent]:
         """All events, or a refusal."""
         events = super().stored_events()
-        assert_understood(events, session_id=self.id)
+        validate_stored_events(events, session_id=self.id, location=str(self.path))
         return events
 
 

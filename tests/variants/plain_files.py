@@ -15,6 +15,7 @@ import hashlib
 import logging
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, ClassVar, Self
@@ -46,6 +47,11 @@ from conformance.contract import (
 )
 
 
+def digests_of(events: Sequence[SessionEvent]) -> list[bytes]:
+    """One for each event; equal for equal ones."""
+    return [hashlib.sha256(repr(event).encode("utf-8", "surrogatepass")).digest() for event in events]
+
+
 class Draft:
     """A session that was created and not stored yet; only its own instance knows it."""
 
@@ -72,6 +78,8 @@ class PlainHandle:
         self.path = service.place(self.id)
         self.closed = False
         self.shown = 0
+        # What it knows of the log, to notice another one in its place.
+        self.known = [] if stored is None else digests_of(stored.events)
         # Where this handle left the file: the next seq, the end of its complete lines, and its whole size.
         self.next_seq, self.end, self.size = (0, 0, 0) if stored is None else (len(stored.events), *stored[3:5])
 
@@ -86,7 +94,12 @@ class PlainHandle:
             raise SessionPersistenceCorruptionError(
                 f"session {self.id!r} shrank from {self.shown} to {len(events)} events", session_id=self.id
             )
-        self.shown = len(events)
+        digests = digests_of(events)
+        if any(known != found for known, found in zip(self.known, digests, strict=False)):
+            raise SessionPersistenceNotFoundError(
+                f"session {self.id!r}: another one has its place now", session_id=self.id
+            )
+        self.shown, self.known = len(events), max(self.known, digests, key=len)
         return events[start : None if count is None else start + count]
 
     def stored_events(self) -> list[SessionEvent]:
@@ -169,6 +182,8 @@ class PlainHandle:
         self.check_writable()
         if self.draft is not None and not self.draft.stored:
             self.materialise(self.draft, b"")
+        elif not self.path.is_file() or self.path.stat().st_size != self.size:
+            raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} was changed", session_id=self.id)
 
     async def close(self) -> None:
         """Give ownership up; a session that was never stored never was."""
