@@ -6,9 +6,11 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from planting import (
     BUFFERED,
+    FILES,
     GOOD,
     BufferedHandle,
     Crashes,
@@ -23,7 +25,7 @@ from planting import (
     unsealed,
 )
 
-from conformance.contract import Access, SessionHeader, header_to_json
+from conformance.contract import Access, SessionHeader, SessionOwnershipLostError, header_to_json
 
 
 @planted(
@@ -429,3 +431,35 @@ class creation_is_stored_at_once(GoodFiles):
         handle = await super().create(header, inherited_event_count)
         await handle.flush()
         return handle
+
+
+@planted(FILES, breaks="DUR-10", report="R031")
+class writes_on_in_the_file_it_opened(PlainHandle):
+    """The descriptor of the first append is kept, and never compared with what the path leads to by now."""
+
+    opened: BinaryIO | None = None
+
+    def write_behind(self, data: bytes) -> None:
+        """Write to whatever that is."""
+        self.opened = self.opened or self.path.open("r+b", buffering=0)
+        if self.opened.seek(0, os.SEEK_END) != self.size:
+            raise SessionOwnershipLostError(f"{self.path} was changed", session_id=self.id)
+        self.opened.write(data)
+        self.end = self.size = self.size + len(data)
+
+    async def close(self) -> None:
+        """Let the descriptor go too."""
+        if self.opened is not None:
+            self.opened.close()
+        await super().close()
+
+
+@planted(FILES, breaks="DUR-10")
+class flush_looks_at_nothing(PlainHandle):
+    """A flush has nothing to write, and so nothing to look at."""
+
+    async def flush(self) -> None:
+        """Store a session that is new, and resolve."""
+        if self.draft is not None and not self.draft.stored:
+            await super().flush()
+        self.check_writable()

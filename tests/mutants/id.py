@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from planting import FILES, Draft, PlainFiles, PlainHandle, Stored, load, path_of, planted
+import zstandard
+from planting import (
+    FILES,
+    FRAMES,
+    Draft,
+    JsonlPersistence,
+    PlainFiles,
+    PlainHandle,
+    Stored,
+    damaged,
+    load,
+    path_of,
+    planted,
+)
+
+from conformance.contract import SessionFormatUnsupportedError, SessionPersistenceCorruptionError
+from reference_backend.positions import Codec, HeaderBlock
+from reference_backend.ranges import ByteRange
+from reference_backend.zstd_codec import ZstdCodec
 
 
 class _Renaming(PlainFiles):
@@ -22,12 +41,23 @@ class _Renaming(PlainFiles):
         return self.root / f"{self.name(session_id)}.jsonl"
 
     def stored(self, session_id: str) -> Stored | None:
-        """Whatever session lies there."""
-        return load(self.place(session_id), checked=False)
+        """Whatever session lies there, as far as names tell sessions apart."""
+        path = self.place(session_id)
+        stored = load(path, checked=False)
+        if stored is not None and self.name(stored.header.id) != self.name(session_id):
+            raise damaged(path, f"it holds session {stored.header.id!r}")
+        return stored
 
     def stored_ids(self) -> list[str]:
-        """The ids in the headers."""
-        return [stored.header.id for path in self.root.rglob("*.jsonl") if (stored := load(path, checked=False))]
+        """The ids in the headers; what is damaged has none."""
+        found = map(_stored_in, self.root.rglob("*.jsonl"))
+        return [stored.header.id for stored in found if stored is not None]
+
+
+def _stored_in(path: Path) -> Stored | None:
+    with suppress(SessionPersistenceCorruptionError, SessionFormatUnsupportedError):
+        return load(path, checked=False)
+    return None
 
 
 @planted(FILES, breaks="ID-01", sentinel=True, report="R249")
@@ -136,3 +166,35 @@ class working_directory_is_made(PlainHandle):
         super().materialise(draft, data)
         if draft.header.cwd and draft.header.cwd.startswith("../"):
             (self.service.root / draft.header.cwd).mkdir(parents=True, exist_ok=True)
+
+
+@planted(FILES, breaks="ID-04", also=("SVC-07",), report="R181")
+class nesting_past_the_parser_s_limit_escapes(PlainFiles):
+    """The parser's own error for what is nested too deep reaches the caller."""
+
+    def stored(self, session_id: str) -> Stored | None:
+        """Let it through."""
+        try:
+            return super().stored(session_id)
+        except SessionPersistenceCorruptionError as problem:
+            if isinstance(problem.__cause__, RecursionError):
+                raise problem.__cause__ from None
+            raise
+
+
+class _Trusting(ZstdCodec):
+    """Decodes whatever is there, however large it says that it is."""
+
+    def read_header(self, source: ByteRange) -> HeaderBlock | None:
+        """Decode the whole file first."""
+        with suppress(zstandard.ZstdError):
+            zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(source.at(0, source.size))
+        return super().read_header(source)
+
+
+@planted(FRAMES, breaks="ID-04", report="R273")
+class bomb_is_decoded_whole(JsonlPersistence):
+    """All frames of a file are decoded before anybody looks at one."""
+
+    def __init__(self, root: str, codec: Codec) -> None:
+        super().__init__(root, _Trusting())

@@ -80,3 +80,22 @@ class close_commits_nothing(PlainHandle):
         """Move the mark."""
         await super().flush()
         self.path.with_suffix(".mark").write_text(str(self.next_seq))
+
+
+@planted(FILES, breaks="MAT-06", report="R071")
+class reader_follows_the_path(PlainHandle):
+    """A read handle reads whatever lies at its path by now."""
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Forget what it knew of the log."""
+        self.known = []
+        return await super().read(offset, length)
+
+
+@planted(FILES, breaks="MAT-06", also=("READ-03",))
+class reader_of_an_erased_session_is_told_of_damage(PlainHandle):
+    """A file that is gone under a reader reads as an empty log, which is then too short."""
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Find nothing in it."""
+        return super().stored_events() if self.draft is not None or self.path.exists() else []

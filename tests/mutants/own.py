@@ -153,7 +153,7 @@ class empty_append_is_waved_through(PlainHandle):
             await super().append(events)
 
 
-@planted(FILES, breaks="OWN-11", report="R050")
+@planted(FILES, breaks="OWN-11", also=("FLUSH-01",), report="R050")
 class own_writes_look_foreign(PlainHandle):
     """The owner compares the file with what it was before its own latest append."""
 

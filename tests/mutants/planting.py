@@ -27,7 +27,21 @@ sys.path.append(_VARIANTS)
 try:
     from buffered_files import BufferedFiles, BufferedHandle, buffered_files
     from good_store import GoodFiles, GoodHandle, good_store
-    from line_files import BEGIN, NEXT, Stored, damaged, id_of, lines_of, load, path_of, sealed, unsealed
+    from line_files import (
+        BEGIN,
+        NEXT,
+        Stored,
+        bytes_in,
+        damaged,
+        header_in,
+        id_of,
+        lines_of,
+        load,
+        path_of,
+        sealed,
+        unsealed,
+        values_in,
+    )
     from plain_files import Draft, EagerFiles, PlainFiles, PlainHandle, eager_files, plain_files
     from sqlite_rows import RowsHandle, RowsStore, sqlite_rows
 finally:
@@ -62,7 +76,9 @@ __all__ = [
     "Session",
     "Stored",
     "WriteHandle",
+    "bytes_in",
     "damaged",
+    "header_in",
     "id_of",
     "lines_of",
     "load",
@@ -70,6 +86,7 @@ __all__ = [
     "planted",
     "sealed",
     "unsealed",
+    "values_in",
 ]
 
 Factory = Callable[[Path], Any]

@@ -57,7 +57,7 @@ class range_is_checked_first(PlainHandle):
         return await super().read(offset, length)
 
 
-@planted(FILES, breaks="READ-03")
+@planted(FILES, breaks="READ-03", also=("FRESH-01",))
 class repeated_reads_go_to_a_replica(PlainHandle):
     """A read that would find nothing new goes to a replica, and that one stays where it was at the first read."""
 

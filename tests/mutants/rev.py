@@ -97,3 +97,32 @@ class size_is_of_the_events(PlainFiles):
         """Add up the lines of events."""
         found, stored = super().snapshot(session_id), load(path_of(self.root, session_id))
         return found if stored is None else found and replace(found, size_bytes=len(lines_of(stored.events)))
+
+
+@planted(FILES, breaks="REV-04", report="R263")
+class revision_is_of_size_and_time(PlainFiles):
+    """The revision is made of what the file system says of the file."""
+
+    def snapshot(self, session_id: str) -> SessionSnapshot | None:
+        """Ask for its size and time stamp."""
+        found, path = super().snapshot(session_id), self.place(session_id)
+        if found is None or not path.exists():
+            return found
+        return replace(found, revision=f"{path.stat().st_size} {path.stat().st_mtime_ns}")
+
+
+@planted(FILES, breaks="REV-04", report="R269")
+class revision_never_goes_back(PlainFiles):
+    """What is shorter than what was told already is taken for a look that came too late."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.told: dict[str, SessionSnapshot] = {}
+
+    def snapshot(self, session_id: str) -> SessionSnapshot | None:
+        """Tell the longer one again."""
+        found, told = super().snapshot(session_id), self.told.get(session_id)
+        if found is None or (told is not None and (found.event_count or 0) < (told.event_count or 0)):
+            return found and told
+        self.told[session_id] = found
+        return found

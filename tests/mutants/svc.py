@@ -18,6 +18,7 @@ from planting import (
     PlainFiles,
     PlainHandle,
     Session,
+    bytes_in,
     lines_of,
     path_of,
     planted,
@@ -27,6 +28,7 @@ from conformance.contract import (
     Access,
     SessionEvent,
     SessionHeader,
+    SessionPersistenceCorruptionError,
     SessionPersistenceNotFoundError,
     SessionSnapshot,
     header_to_json,
@@ -184,3 +186,72 @@ class closed_empty_sessions_have_no_snapshot(EagerFiles):
         """Show it again once it has events."""
         found = super().snapshot(session_id)
         return None if found is not None and not found.event_count and session_id in self.dropped else found
+
+
+@planted(FILES, breaks="SVC-07", report="R183")
+class list_throws(PlainFiles):
+    """One damaged file is the whole list's error."""
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Describe every session, or none."""
+        found = [self.snapshot(session_id) for session_id in dict.fromkeys([*self.drafts, *self.stored_ids()])]
+        return [each for each in found if each is not None]
+
+
+@planted(FILES, breaks="SVC-07", report="R180")
+class list_ends_at_damage(PlainFiles):
+    """What stands behind a damaged file in the directory is not looked at any more."""
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Stop there."""
+        found = []
+        with suppress(SessionPersistenceCorruptionError):
+            for session_id in dict.fromkeys([*self.drafts, *sorted(self.stored_ids(), reverse=True)]):
+                found.append(self.snapshot(session_id))
+        return [each for each in found if each is not None]
+
+
+@planted(FILES, breaks="SVC-07", report="R184")
+class start_reads_every_log(PlainFiles):
+    """Every log is read when an instance is opened, and one that is damaged keeps it from coming up."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        for session_id in self.stored_ids():
+            self.stored(session_id)
+
+
+@planted(FILES, breaks="SVC-14", report="R070")
+class append_makes_the_file_again(PlainHandle):
+    """A file that is not there is made: nobody asks where the events before this batch are."""
+
+    def write_behind(self, data: bytes) -> None:
+        """Put the batch behind a new header."""
+        if bytes_in(self.path) is None:
+            self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]) + data)
+            self.size = self.end = self.path.stat().st_size
+        else:
+            super().write_behind(data)
+
+
+@planted(FILES, breaks="SVC-14", also=("OWN-14", "DUR-10"), report="R163")
+class append_goes_on_at_its_own_offset(PlainHandle):
+    """The batch is written where this handle left the file, whatever has become of it."""
+
+    def write_behind(self, data: bytes) -> None:
+        """Do not ask for the size."""
+        with self.path.open("r+b") as file:
+            file.seek(self.end)
+            file.write(data)
+        self.end = self.size = self.end + len(data)
+
+
+@planted(FILES, breaks="SVC-14", report="R028")
+class close_writes_the_header_again(PlainHandle):
+    """A close that misses its file puts the header back, so that the session can be found."""
+
+    async def close(self) -> None:
+        """Write it."""
+        if not self.closed and self.access == "write" and self.next_seq and not self.path.exists():
+            self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]))
+        await super().close()
