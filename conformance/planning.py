@@ -119,9 +119,9 @@ class Item:
 
 @dataclass(slots=True)
 class Ledger:
-    """What the machines that ran in this process have used of their budget: how many they were, and wall seconds."""
+    """Wall seconds that were meant for the machines that ran in this process, and that they have used."""
 
-    machines: int = 0
+    due: float = 0.0
     seconds: float = 0.0
 
 
@@ -158,15 +158,19 @@ class Plan:
             items=tuple(item.id for item in self.items),
         )
 
-    def share(self) -> float | None:
-        """Wall seconds for the next machine in this process: its part, and what those before it here have left."""
+    def share(self, machine: MachineSpec) -> float | None:
+        """Wall seconds for a machine: its part of the budget, and what those before it in this process have left."""
+        part = self.part(machine)
+        return part if part is None else max(part / 4, self.ledger.due + part - self.ledger.seconds)
+
+    def part(self, machine: MachineSpec) -> float | None:
+        """Wall seconds of the budget that are meant for a machine; None for no limit."""
         profile = PROFILES[self.settings.profile]
         budget = self.settings.budget if self.settings.budget is not None else profile.budget
-        machines = sum(isinstance(item.check, MachineSpec) and not item.skip for item in self.items)
-        if budget is None or not machines:
+        weights = [item.check.weight for item in self.items if isinstance(item.check, MachineSpec) and not item.skip]
+        if budget is None or not weights:
             return budget
-        part = budget * min(self.settings.workers, machines) / machines
-        return max(part / 4, part * (self.ledger.machines + 1) - self.ledger.seconds)
+        return budget * min(self.settings.workers, len(weights)) * machine.weight / sum(weights)
 
     def presets(self) -> tuple[str, ...]:
         """The kinds of crashes that the durability which is tried has to withstand, the weakest adversary first."""

@@ -213,11 +213,11 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
     try:
         with Workspace() as workspace, Watchdog() as watchdog:
             run = _Run(plan, item, workspace, journal, watchdog)
-            events += _found_by(run, share if share is not None else plan.share())
+            events += _found_by(run, share if share is not None else _share(plan, item))
     finally:
         journal.close()
     if isinstance(item.check, MachineSpec):
-        plan.ledger.machines += 1
+        plan.ledger.due += plan.part(item.check) or 0.0
         plan.ledger.seconds += time.monotonic() - begun
     doubt = run.job.doubt
     failed = any(isinstance(event, FailureFound) for event in events)
@@ -238,6 +238,10 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             crash_bound=run.job.crash_bound,
         ),
     ]
+
+
+def _share(plan: Plan, item: Item) -> float | None:
+    return plan.share(item.check) if isinstance(item.check, MachineSpec) else None
 
 
 def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:

@@ -309,4 +309,5 @@ CRASHING = MachineSpec(
     needs=frozenset({Need.CRASH}),
     title="long random histories with crashes, and more work in what each of them left, keep the contract",
     hunt=_hunt,
+    weight=2.0,
 )

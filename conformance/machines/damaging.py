@@ -246,4 +246,5 @@ def _sweep(what: Ways, stride: int) -> MachineSpec:
         title=TITLES[what],
         hunt=lambda job: DamageSweep(job, what, stride).run(),
         kind="sweep",
+        weight=0.5,
     )

@@ -170,6 +170,7 @@ class MachineSpec:
         title: what it does, in one line.
         hunt: runs it; everything it finds is left in the job.
         preset: the kind of crash that it is about, or "".
+        weight: its part of the budget that machines share, beside those of the others.
     """
 
     name: str
@@ -179,6 +180,7 @@ class MachineSpec:
     hunt: Callable[[Job], None]
     kind: str = "machine"
     preset: str = ""
+    weight: float = 1.0
 
     @property
     def item_id(self) -> str:

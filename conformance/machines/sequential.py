@@ -395,4 +395,5 @@ SEQUENTIAL = MachineSpec(
     needs=frozenset(),
     title="long random histories of calls that do not overlap keep the contract",
     hunt=hunt,
+    weight=3.0,
 )

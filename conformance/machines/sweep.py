@@ -280,4 +280,6 @@ def _sweep(preset: str, tier: Tier) -> MachineSpec:
         hunt=lambda job: CrashSweep(job, preset, tier).run(),
         kind="sweep",
         preset=preset,
+        # Its states by the thousand are what a default run has to get through.
+        weight=4.0 if PRESETS[preset].is_power_loss else 2.0,
     )

@@ -12,6 +12,7 @@ import pytest
 
 from conformance.clauses import UnknownClauseError
 from conformance.drivers.errors import SetupError, UsageError
+from conformance.machines import MachineSpec
 from conformance.report.events import FailureFound, ItemFinished, ReportEvent
 from conformance.runner import Item, Plan, Settings, make_plan, run, run_item
 
@@ -170,15 +171,16 @@ def test_selecting_clauses_selects_items(tmp_path: Path) -> None:
 def test_what_one_machine_leaves_the_next_may_use() -> None:
     """A share is the item's part of the budget and what earlier machines left; one that took more is paid back."""
     plan = make_plan(Settings(backend="memory", budget=10.0, workers=1))
-    machines = sum(
-        item.id.startswith(("conformance::machine", "conformance::sweep")) and not item.skip for item in plan.items
-    )
-    part = 10.0 / machines
-    assert plan.share() == pytest.approx(part)
-    plan.ledger.machines, plan.ledger.seconds = 1, part / 2
-    assert plan.share() == pytest.approx(part * 1.5)
+    machines = [item.check for item in plan.items if isinstance(item.check, MachineSpec) and not item.skip]
+    parts = [plan.part(machine) or 0.0 for machine in machines]
+    assert sum(parts) == pytest.approx(10.0)
+    assert parts[0] == pytest.approx(10.0 * machines[0].weight / sum(machine.weight for machine in machines))
+    part = parts[0]
+    assert plan.share(machines[0]) == pytest.approx(part)
+    plan.ledger.due, plan.ledger.seconds = part, part / 2
+    assert plan.share(machines[0]) == pytest.approx(part * 1.5)
     plan.ledger.seconds = part * 9
-    assert plan.share() == pytest.approx(part / 4)
+    assert plan.share(machines[0]) == pytest.approx(part / 4)
 
 
 _CAPTURES = """
