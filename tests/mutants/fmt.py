@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from contextlib import suppress
@@ -180,7 +181,7 @@ def _read_by(path: Path, events_of: Callable[[list[bytes]], list[Any]]) -> Store
     end = data.rfind(b"\n") + 1
     line, *rest = data[:end].splitlines() or [b""]
     events = events_of(rest)
-    return Stored(*header_in(path, line), events, end, len(data), f"{end} {len(events)}")
+    return Stored(*header_in(path, line), events, end, len(data), hashlib.sha256(data).hexdigest())
 
 
 def _is_json(line: bytes) -> bool:
