@@ -50,6 +50,9 @@ class OneFileHandle(PlainHandle):
             write(data)
         self.end += len(data)
 
+    def check_there(self) -> None:
+        """The one file holds what others wrote as well, and its size says nothing of this session."""
+
     def materialise(self, draft: Draft, data: bytes) -> None:
         """Add the header and a batch; the first instance to do so wins."""
         line = lines_of([[self.id, header_to_json(draft.header, draft.inherited)]])

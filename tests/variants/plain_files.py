@@ -182,7 +182,12 @@ class PlainHandle:
         self.check_writable()
         if self.draft is not None and not self.draft.stored:
             self.materialise(self.draft, b"")
-        elif not self.path.is_file() or self.path.stat().st_size != self.size:
+        else:
+            self.check_there()
+
+    def check_there(self) -> None:
+        """Refuse where the file is not there, or not as long as this handle left it."""
+        if not self.path.is_file() or self.path.stat().st_size != self.size:
             raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} was changed", session_id=self.id)
 
     async def close(self) -> None:
