@@ -23,7 +23,7 @@ from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
-from conformance.model.operations import Crash, Damage, Fail, Macro, Operation, Program, StartCounting
+from conformance.model.operations import Crash, Damage, Fail, Heal, Macro, Operation, Program, StartCounting
 from conformance.sim import Choices
 
 
@@ -253,7 +253,7 @@ def run_program(
         UsageError: it holds a crash, and counts what calls use, or the backend stores nothing in files. It holds
             damage, and a crash too, or the backend does not tell where its artifacts are.
     """
-    crashes = any(isinstance(operation, Crash | Fail) for operation in program.operations)
+    crashes = any(isinstance(operation, Crash | Fail | Heal) for operation in program.operations)
     damages = any(isinstance(operation, Damage) for operation in program.operations)
     if crashes and any(isinstance(operation, StartCounting) for operation in program.operations):
         raise UsageError(

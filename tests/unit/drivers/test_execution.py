@@ -22,6 +22,7 @@ from conformance.model.operations import (
     Close,
     CloseInstance,
     Create,
+    Heal,
     OpenInstance,
     OpenSession,
     Operation,
@@ -154,6 +155,13 @@ def test_a_partner_that_took_another_allowed_answer_leaves(tmp_path: Path) -> No
     assert refused.violation is None
     assert refused.history[5] == Completion(2, Raised(ErrorView("ValueError", "ValueError", "minus zero")))
     assert refused.history[-1] == Completion(5, Returned([EVENT]))
+
+
+def test_storage_that_never_failed_may_heal(tmp_path: Path) -> None:
+    """Whoever makes a program shorter may take the fault away first, and what heals it later."""
+    result = run_program(jsonl, Program((*WRITE[:3], Heal(), WRITE[3])), tmp_path / "root")
+    assert result.violation is None
+    assert len(result.program.operations) == 5
 
 
 def test_a_call_that_holds_the_thread_is_a_hang(tmp_path: Path) -> None:
