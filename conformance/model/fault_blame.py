@@ -32,6 +32,18 @@ if TYPE_CHECKING:
 
 _LOOKS = (Read, Stat, ListSessions)
 
+_READING = ("open", "read", "look")
+"""Kinds of storage calls that only read, or may."""
+
+_LESS = frozenset(
+    "READ-03 READ-04 FRESH-01 FRESH-02 FRESH-04 REV-05 SEQ-04 SVC-06 MAT-01 MAT-04 MAT-05 FLUSH-01 CLOSE-03"
+    " CLOSE-07".split()
+)
+"""What is blamed where a view shows less than it must."""
+
+_GONE = ("SessionPersistenceNotFoundError", "SessionPersistenceCorruptionError", "SessionContiguityError")
+"""Kinds of errors that say that something is not there."""
+
 _LOST = frozenset("DUR-01 DUR-02 DUR-05 DUR-06 DUR-08 DUR-09 DUR-11 TORN-01 TORN-03 TORN-04".split())
 """What is blamed on a barrier that did not hold, or on recovery, after a crash."""
 
@@ -42,20 +54,31 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     if trouble is None or not trouble.fired:
         return None
     handle = judge.world.handles.get(getattr(op, "handle", -1))
-    session = _session(judge, op, handle)
+    session = _session(judge, op, handle) if not isinstance(op, ListSessions) else _listed(judge, found)
     mishap = None if session is None else trouble.mishaps.get(session.serial)
     if trouble.now:
-        return _while_failing(op, outcome)
+        return _while_failing(trouble, op, outcome)
     if isinstance(outcome, Raised):
         return _rejected(judge, trouble, op, outcome.error.kind, handle, session, mishap)
     if mishap is None or session is None:
         return None
     if isinstance(op, Read) and isinstance(outcome, Returned) and handle is not None:
         shown = _shown(op, outcome.value, handle, session, mishap)
-        return _lost(judge, session, mishap, found) if shown is None else shown
+        return _missing(session, mishap, found) if shown is None else shown
     if isinstance(op, Stat | ListSessions) and mishap.ghosts and op.instance != session.home:
         return ""
-    return _lost(judge, session, mishap, found)
+    return _missing(session, mishap, found)
+
+
+def _listed(judge: Judge, found: Violation) -> Session | None:
+    """The session that a listing is wrong about, or else the one that a fault hit last."""
+    world, trouble = judge.world, judge.world.trouble
+    stored = list(world.stored.values())
+    named = [each for each in stored if f"{each.id!r:.80}" in found.expected]
+    if named or trouble is None:
+        return named[0] if named else None
+    hit = [each for each in stored if trouble.mishap(each.serial).hit_at >= 0]
+    return max(hit, key=lambda each: trouble.mishap(each.serial).hit_at, default=None)
 
 
 def _session(judge: Judge, op: Operation, handle: Handle | None) -> Session | None:
@@ -67,12 +90,14 @@ def _session(judge: Judge, op: Operation, handle: Handle | None) -> Session | No
     return judge.world.visible(op.instance, name)[0]  # type: ignore[attr-defined]
 
 
-def _while_failing(op: Operation, outcome: Outcome) -> str | None:
+def _while_failing(trouble: Trouble, op: Operation, outcome: Outcome) -> str | None:
     """A call in which storage failed did what it must not."""
     if isinstance(op, ListSessions) and not isinstance(outcome, Raised):
         # What cannot be described may be left out (SVC-07).
         return ""
-    if isinstance(op, _LOOKS) or (isinstance(op, OpenSession) and op.access == "read"):
+    if isinstance(op, _LOOKS):
+        return "FAULT-04"
+    if isinstance(op, OpenSession) and (op.access == "read" or all(each.kind in _READING for each in trouble.now)):
         return "FAULT-04"
     if not isinstance(outcome, Raised):
         return None
@@ -107,6 +132,13 @@ def _rejected(
         name = op.header.id if isinstance(op, Create) else op.session
         if instance is not None and name in instance.failed_claim:
             return None
+    gone = kind in _GONE and isinstance(op, Read | Stat | OpenSession | Append)
+    if gone and session is not None and mishap is not None:
+        if _is_owing(session, mishap):
+            return mishap.owing
+        if kind == "SessionPersistenceCorruptionError" and mishap.replaced and session.verified < len(session.log):
+            # What failed and what took its place do not go together.
+            return "FAULT-02"
     return "FAULT-08"
 
 
@@ -132,7 +164,19 @@ def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Misha
     return None
 
 
-def _lost(judge: Judge, session: Session, mishap: Mishap, found: Violation) -> str | None:
+def _is_owing(session: Session, mishap: Mishap) -> bool:
+    """Whether a fault came in the call that appended last, or in a later one, so that it may be why events are gone."""
+    return bool(mishap.owing) and mishap.hit_at >= session.grown_at
+
+
+def _missing(session: Session, mishap: Mishap, found: Violation) -> str | None:
+    """What had resolved, or what a barrier had covered, is not there."""
+    if session.recovery is None:
+        return mishap.owing if found.clause in _LESS and _is_owing(session, mishap) else None
+    return _lost(session, mishap, found)
+
+
+def _lost(session: Session, mishap: Mishap, found: Violation) -> str | None:
     """What a barrier had covered did not come through a crash, and a fault came before that barrier."""
     recovery = session.recovery
     if recovery is None or recovery.damage.fault or found.clause not in _LOST or mishap.hit_at < 0:

@@ -82,7 +82,8 @@ def note(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
     if not faults:
         return
     step = judge.world.step
-    failed_sync = any(each.kind == "sync" and each.error and each.how != "landed" for each in faults)
+    told_of = [each for each in faults if each.kind == "sync" and each.error]
+    failed_sync = any(each.how != "landed" for each in told_of)
     for session, handle in touched(judge.world, op):
         mishap = trouble.mishap(session.serial)
         mishap.hits += len(faults)
@@ -91,7 +92,8 @@ def note(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
             mishap.sync_hit_at = step
         if handle is not None and handle.is_writer:
             grip = trouble.grip(handle.number)
-            grip.spendable = grip.spendable or failed_sync
+            # Whether a sync that reports a failure was done all the same is nothing that a backend can know.
+            grip.spendable = grip.spendable or bool(told_of)
 
 
 # -- calls that reject because of a fault ---------------------------------------------------------
@@ -118,6 +120,12 @@ def _may_fail(trouble: Trouble, grip: Grip) -> bool:
     return trouble.fails_now or grip.owed
 
 
+def _may_end(trouble: Trouble, handle: Handle) -> bool:
+    """Whether a close, or a call for the whole service, may reject because of this handle: it may be spent."""
+    grip = trouble.grip(handle.number)
+    return _may_fail(trouble, grip) or handle.lost or (grip.spendable and grip.rejected)
+
+
 def _writer(judge: Judge, number: int) -> Handle | None:
     """The open owner of that number, of which something can be told."""
     handle = judge.world.handles[number]
@@ -138,6 +146,7 @@ def _failed_append(judge: Judge, trouble: Trouble, op: Append, error: ErrorView)
         session.refused, session.refused_by = batch, "FAULT-01"
         _may_be_seen(judge.world, session)
     session.tag("FAULT-01")
+    trouble.mishap(session.serial).owing = "FAULT-01"
     _rejected(session, handle, grip, error)
     judge.witness("FAULT-01")
     return True
@@ -155,6 +164,7 @@ def _failed_flush(judge: Judge, trouble: Trouble, op: Flush, error: ErrorView) -
 def _flush_failed(judge: Judge, trouble: Trouble, handle: Handle, error: ErrorView) -> None:
     _may_be_seen(judge.world, handle.session)
     handle.session.tag("FAULT-02")
+    trouble.mishap(handle.session.serial).owing = "FAULT-02"
     _rejected(handle.session, handle, trouble.grip(handle.number), error)
 
 
@@ -173,7 +183,7 @@ def _may_be_seen(world: World, session: Session) -> None:
 
 def _failed_close(judge: Judge, trouble: Trouble, op: Close | Leave, error: ErrorView) -> bool:
     handle = judge.world.handles[op.handle]
-    if handle.closed or not (_may_fail(trouble, trouble.grip(op.handle)) or handle.lost):
+    if handle.closed or not _may_end(trouble, handle):
         return False
     close_failed(judge, trouble, handle, error)
     handle.left = isinstance(op, Leave)
@@ -225,7 +235,7 @@ def _failed_sweep(judge: Judge, trouble: Trouble, op: FlushInstance | CloseInsta
     """FLUSH-02, CLOSE-07: one group names each session that could not be served; the others are covered."""
     world = judge.world
     writers = [each for _, each in touched(world, op) if each is not None and each.instance == op.instance]
-    owed = any(_may_fail(trouble, trouble.grip(each.number)) or each.lost for each in writers)
+    owed = any(_may_end(trouble, each) for each in writers)
     if world.instances[op.instance].closed or not (trouble.fails_now or owed):
         return False
     closes = isinstance(op, CloseInstance)

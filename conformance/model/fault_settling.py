@@ -153,6 +153,8 @@ def _settle_append(judge: Judge, trouble: Trouble, handle: Handle, op: Append) -
         if not mishap.swapped:
             judge.witness("FAULT-02")
     mishap.replaced, mishap.ghosts, mishap.hits = [*mishap.replaced, *mishap.ghosts], [], 0
+    if trouble.now:
+        mishap.owing = "FAULT-01"
     grip.rejected, grip.owed = False, grip.owed or trouble.fails_now
 
 
@@ -161,7 +163,7 @@ def _settle_barrier(judge: Judge, trouble: Trouble, handle: Handle) -> None:
     if grip.rejected and not trouble.now:
         judge.witness("FAULT-02")
     if trouble.now:
-        mishap.barrier_hit_at = judge.world.step
+        mishap.barrier_hit_at, mishap.owing = judge.world.step, "FAULT-01"
     grip.rejected = grip.owed = False
 
 
@@ -169,7 +171,7 @@ def _settle_close(judge: Judge, trouble: Trouble, session: Session) -> None:
     """Where repairs met faults too, what failed may be stored all the same, behind what the close covered."""
     mishap = trouble.mishap(session.serial)
     if trouble.now:
-        mishap.barrier_hit_at = judge.world.step
+        mishap.barrier_hit_at, mishap.owing = judge.world.step, "FAULT-05"
     if session.opaque or not mishap.hits:
         return
     if mishap.ghosts and mishap.hits > 1:

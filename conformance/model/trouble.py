@@ -26,6 +26,7 @@ class Mishap:
         hits: faults in calls about it since the log last grew; a repair that met one too may not have been possible.
         hit_at, sync_hit_at: the model's step of the latest fault, and of the latest failed sync.
         barrier_hit_at: the step of the latest barrier that resolved in spite of a fault.
+        owing: the clause that the latest call which wrote and met a fault broke, where what resolved is not there.
         close_failed: its owner's close raised, and nobody owned it since.
         residue: ghosts of which a crash may have left something, though one fault only came between.
         residue_at: the seq at which they would begin.
@@ -38,6 +39,7 @@ class Mishap:
     hit_at: int = -1
     sync_hit_at: int = -1
     barrier_hit_at: int = -1
+    owing: str = ""
     close_failed: bool = False
     residue: list[Batch] = field(default_factory=list)
     residue_at: int = 0

@@ -35,6 +35,7 @@ from tests.unit.model.histories import (
 WRITE = FaultView("write", "EIO", "refused", "s")
 LANDED = FaultView("write", "EIO", "landed", "s")
 SYNC = FaultView("sync", "EIO", "refused", "s")
+UNHEARD = FaultView("sync", "EIO", "landed", "s")
 SHORT = FaultView("write", "", "short", "s")
 READ = FaultView("read", "EIO", "refused", "s")
 
@@ -49,10 +50,15 @@ def gone(*lost: int) -> Step:
     return Step(Crash("ext4"), Returned(CrashView(lost)))
 
 
-def group(step: Step, *sessions: str) -> Step:
-    """The call rejects with one member for each of these sessions, because storage failed."""
+def again(step: Step, *sessions: str) -> Step:
+    """The call rejects with one member for each of these sessions, because storage failed earlier."""
     members = tuple(ErrorView("OSError", "OSError", "", session_id=each, fault=True) for each in sessions)
-    return step.raises("ExceptionGroup", members=members, fault=True).beside(WRITE)
+    return step.raises("ExceptionGroup", members=members, fault=True)
+
+
+def group(step: Step, *sessions: str) -> Step:
+    """The same, because storage fails."""
+    return again(step, *sessions).beside(WRITE)
 
 
 STORED = (up(), create(1), append(1, events(0)), flush(1), FAIL)
@@ -121,6 +127,16 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a handle ends itself after a failed sync": (
         *(*STORED, append(1, events(1)).meets(SYNC), HEAL, append(1, events(1)).raises(LOST)),
         *(close(1).raises(LOST), owned(2), read(2, events(0)), append(2, events(1)), close(2)),
+    ),
+    "a handle ends itself after a sync that was done, and reported a failure": (
+        *(*STORED, append(1, events(1)).meets(UNHEARD), HEAL, append(1, events(1)).raises(LOST, fault=True)),
+    ),
+    "a spent handle has not stored what it took, and its close says so": (
+        *(*STORED, append(1, events(1)), flush(1).meets(SYNC), HEAL, close(1).meets(), owned(2), read(2, events(0, 2))),
+    ),
+    "a spent handle has not stored what it took, and the service says so": (
+        *(*TWO, flush(1).meets(SYNC), HEAL, again(sweep(), "s"), again(down(), "s"), up(2)),
+        *(opened(3, "t", on=2), read(3, events(0))),
     ),
     "an append is taken and the flush behind it says that storage failed": (
         *(*STORED, append(1, events(1)).beside(WRITE), HEAL, flush(1).meets(), flush(1), read(1, events(0, 2))),

@@ -10,17 +10,35 @@ from conformance.model.judge import judge_history
 from tests.unit.model.crash_histories import Case
 from tests.unit.model.fault_histories import (
     ALLOWED,
+    BROKEN,
     CASES,
     FAIL,
     FAILED,
     HEAL,
+    READ,
+    SHORT,
     STORED,
     SYNC,
     TWO,
     WRITE,
     gone,
 )
-from tests.unit.model.histories import Step, append, close, events, flush, history, opened, read, stat, up
+from tests.unit.model.histories import (
+    NOT_FOUND,
+    Step,
+    append,
+    close,
+    events,
+    flush,
+    history,
+    listed,
+    opened,
+    owned,
+    read,
+    snap,
+    stat,
+    up,
+)
 
 IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
 PLAIN = Capabilities()
@@ -79,6 +97,46 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     "nobody can own a session past a close that failed": (
         "FAULT-08",
         (*TWO, close(1).meets(WRITE), HEAL, opened(3, "s", access="write").raises("OSError")),
+    ),
+    "an append resolves though its write failed": (
+        "FAULT-01",
+        (*STORED, append(1, events(1)).beside(WRITE), read(1, events(0))),
+    ),
+    "a short write counts as whole": (
+        "FAULT-01",
+        (*STORED, append(1, events(1)).beside(SHORT), stat(snap(1, 1))),
+    ),
+    "a listing shows that an append resolved though its write failed": (
+        "FAULT-01",
+        (*TWO, append(1, events(1)).beside(WRITE), listed(snap(1, 1), snap(1, 2, "t"))),
+    ),
+    "a flush that failed lost what it was to store": (
+        "FAULT-02",
+        (*STORED, append(1, events(1)), flush(1).meets(WRITE), HEAL, read(1, events(0))),
+    ),
+    "a flush that failed lost what it was to store, and a reader calls it damage": (
+        "FAULT-02",
+        (*STORED, append(1, events(1)), flush(1).meets(WRITE), HEAL, read(1, []).raises(BROKEN)),
+    ),
+    "a close resolves though its write failed": (
+        "FAULT-05",
+        (*(*STORED, append(1, events(1)), close(1).beside(WRITE), HEAL, up(2)), opened(2, on=2), read(2, events(0))),
+    ),
+    "a retry and what it repeats do not go together": (
+        "FAULT-02",
+        (*FAILED, HEAL, append(1, events(1)), read(1, []).raises(BROKEN)),
+    ),
+    "a write open takes a read error for absence": (
+        "FAULT-04",
+        (*STORED, close(1), owned(2).raises(NOT_FOUND).beside(READ)),
+    ),
+    "a handle that was not spent fails to close": (
+        "FAULT-02",
+        (*FAILED, HEAL, close(1).raises("OSError", fault=True)),
+    ),
+    "events are gone long after the fault that they had nothing to do with": (
+        "READ-04",
+        (*FAILED, HEAL, append(1, events(1)), append(1, events(2)), read(1, events(0, 2))),
     ),
     "the storage fails no more, and another session cannot be read": (
         "FAULT-08",
