@@ -8,7 +8,7 @@ from conformance.checks.script import Script, batch
 from conformance.clauses import Need
 
 
-@scenario("FAULT-03", needs=(*FAILING, Need.CRASH), preset="ext4")
+@scenario("FAULT-03", "FAULT-01", needs=(*FAILING, Need.CRASH), preset="ext4")
 def a_close_after_a_failed_sync_tells_the_truth(s: Script) -> None:
     """A flush fails in its sync: where the close behind it resolves, power may fail and nothing is lost."""
     a = s.instance()
@@ -110,13 +110,14 @@ def nothing_is_left_past_the_close_of_the_service(s: Script) -> None:
 @scenario("FAULT-06", needs=FAILING)
 def faults_leave_nothing_open(s: Script) -> None:
     """Every kind of storage call fails for a while in a life of its own: no descriptor is left by any of them."""
-    for call in ("open", "read", "write", "sync", "close", "link", "rename", "look", "truncate"):
+    for call in ("write", "sync", "open", "read", "close", "link", "rename", "look", "truncate"):
         for nth in (1, 2, 3):
             a = s.instance()
             s.fail(call, nth=nth, error="EIO", sticky=True)
             w = s.create(a, f"{call}-{nth}")
-            if s.has(w):
-                store(s, w, batch(0, 1))
+            for _ in range(2):
+                if s.has(w):
+                    store(s, w, batch(s.log_length(w), 1))
             r = s.open(a, f"{call}-{nth}")
             if s.has(r):
                 s.read(r)
@@ -130,14 +131,14 @@ def faults_leave_nothing_open(s: Script) -> None:
 
 @scenario("FLUSH-02", needs=FAILING)
 def a_sweep_goes_on_past_a_handle_that_fails(s: Script) -> None:
-    """One call of storage fails in a service flush: its session is named in one group, and the others are covered."""
-    for nth in (1, 2, 3):
+    """Calls of storage fail in a service flush: one group names each session, and the others are covered."""
+    for nth, sticky in ((1, False), (2, False), (3, False), (1, True)):
         a = s.instance()
-        names = [f"{each}-{nth}" for each in "abc"]
+        names = [f"{each}-{nth}-{sticky}" for each in "abc"]
         handles = [s.create(a, name) for name in names]
         s.append(handles[0], batch(0, 1))
         # One has events, and the others have to be stored by the sweep itself.
-        s.fail("write", "sync", nth=nth, error="EIO")
+        s.fail("write", "sync", nth=nth, error="EIO", sticky=sticky)
         s.flush_all(a)
         s.heal()
         b = s.instance()

@@ -69,20 +69,22 @@ def a_short_write_is_continued(s: Script) -> None:
 @scenario("FAULT-01", "MAT-03", needs=FAILING)
 def a_session_whose_only_writes_failed_never_was(s: Script) -> None:
     """The first append of a session fails and is not repeated: past its close the id is free, and takes another."""
-    a = s.instance()
-    w = s.create(a)
-    s.fail("write", error="ENOSPC", sticky=True)
-    failed = store(s, w, batch(0, 2, mark="lost"))
-    s.heal()
-    if failed and s.log_length(w) == 0:
-        s.close(w)
-        b = s.instance()
-        s.stat(b)
-        s.list(b)
-        v = s.create(b)
-        s.append(v, batch(0, 1))
-        s.close(v)
-    end(s, a)
+    for nth in (1, 2):
+        a = s.instance()
+        name = f"s{nth}"
+        w = s.create(a, name)
+        s.fail("write", nth=nth, error="ENOSPC", sticky=True)
+        failed = store(s, w, batch(0, 2, mark="lost"))
+        s.heal()
+        if failed and s.log_length(w) == 0:
+            s.close(w)
+            b = s.instance()
+            s.stat(b, name)
+            s.list(b)
+            v = s.create(b, name)
+            s.append(v, batch(0, 1))
+            s.close(v)
+        end(s, a, name)
 
 
 @scenario("FAULT-01", "FAULT-02", needs=FAILING)
@@ -103,7 +105,7 @@ def a_name_that_cannot_be_made_is_made_later(s: Script) -> None:
 
 @scenario("FAULT-02", needs=FAILING)
 def a_rejected_flush_is_made_up_for(s: Script) -> None:
-    """A flush fails: what had resolved stays visible, and the next flush covers it, or stores the empty session."""
+    """A flush fails: what had resolved stays visible, the next flush covers it, and what came since comes behind it."""
     a = s.instance()
     w, n = s.create(a), s.create(a, "empty")
     s.append(w, batch(0, 2))
@@ -114,6 +116,7 @@ def a_rejected_flush_is_made_up_for(s: Script) -> None:
     s.flush(n)
     see(s, r, instance=a)
     s.heal()
+    s.append(w, batch(s.log_length(w), 1, mark="newer"))
     w = again(s, w, batch(0, 2), a)
     s.flush(n)
     see(s, r, w, instance=a)
@@ -141,6 +144,26 @@ def a_failed_sync_is_made_up_for_by_writing_again(s: Script) -> None:
         s.read(s.open(b, name))
 
 
+@scenario("FAULT-03", needs=(*FAILING, Need.CRASH), preset="ext4")
+def a_failed_sync_is_made_up_for_by_the_next_instance(s: Script) -> None:
+    """A sync fails, and its owner goes away: what the next one in another instance covers holds without it."""
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 1))
+    s.flush(w)
+    s.fail("sync", error="EIO")
+    store(s, w, batch(1, 1))
+    s.close(w)
+    b = s.instance()
+    v = s.open(b, "s1", "write")
+    s.read(v)
+    s.flush(v)
+    s.crash("ext4", takes="everything")
+    c = s.instance()
+    s.stat(c)
+    s.read(s.open(c))
+
+
 @scenario("FAULT-04", needs=FAILING)
 def an_error_while_reading_is_no_absence(s: Script) -> None:
     """Files cannot be opened or read: open, read, stat and list say so, or answer right from memory."""
@@ -149,10 +172,11 @@ def an_error_while_reading_is_no_absence(s: Script) -> None:
     s.append(w, batch(0, 3))
     s.close(w)
     s.close_all(a)
-    for calls, error in ((("read",), "EIO"), (("open",), "EACCES"), (("look",), "EACCES"), (READING, "EIO")):
+    kinds = ((("read",), "EIO"), (("open",), "EACCES"), (("look",), "EACCES"), (READING, "EIO"))
+    for calls, error, nth in (*((*each, 1) for each in kinds), (("read",), "EIO", 3)):
         b = s.instance()
         r = s.open(b)
-        s.fail(*calls, error=error, sticky=True)
+        s.fail(*calls, nth=nth, error=error, sticky=True)
         s.read(r)
         s.stat(b)
         s.list(b)
@@ -184,23 +208,25 @@ def a_failed_append_leaves_no_residue(s: Script) -> None:
 @scenario("FAULT-08", needs=FAILING)
 def a_fault_stays_with_its_session(s: Script) -> None:
     """Storage fails while one session is written: the other ones go on, before it heals and after."""
-    a = s.instance()
-    w, v = s.create(a, "hit"), s.create(a, "other")
-    for handle in (w, v):
-        s.append(handle, batch(0, 1))
-        s.flush(handle)
-    s.fail("write", "sync", error="EIO")
-    store(s, w, batch(1, 1))
-    s.heal()
-    s.append(v, batch(1, 1))
-    s.flush(v)
-    see(s, v, instance=a, session="other")
-    w = again(s, w, batch(1, 1), a, "hit")
-    n = s.create(a, "new")
-    s.append(n, batch(0, 1))
-    s.flush(n)
-    s.read(s.open(a, "other"))
-    end(s, a, "hit", "other", "new")
+    for kind in ("write", "sync"):
+        a = s.instance()
+        hit, other, new = (f"{each}-{kind}" for each in ("hit", "other", "new"))
+        w, v = s.create(a, hit), s.create(a, other)
+        for handle in (w, v):
+            s.append(handle, batch(0, 1))
+            s.flush(handle)
+        s.fail(kind, error="EIO")
+        store(s, w, batch(1, 1))
+        s.heal()
+        s.append(v, batch(1, 1))
+        s.flush(v)
+        see(s, v, instance=a, session=other)
+        w = again(s, w, batch(1, 1), a, hit)
+        n = s.create(a, new)
+        s.append(n, batch(0, 1))
+        s.flush(n)
+        s.read(s.open(a, other))
+        end(s, a, hit, other, new)
 
 
 @scenario("FAULT-08", needs=FAILING)
