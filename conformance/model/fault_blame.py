@@ -37,9 +37,9 @@ _READING = ("open", "read", "look")
 
 _LESS = frozenset(
     "READ-03 READ-04 FRESH-01 FRESH-02 FRESH-04 REV-05 SEQ-04 SVC-06 MAT-01 MAT-04 MAT-05 FLUSH-01 CLOSE-03"
-    " CLOSE-07".split()
+    " CLOSE-07 SEQ-01".split()
 )
-"""What is blamed where a view shows less than it must."""
+"""What is blamed where a view shows less than it must, or its events in another order."""
 
 _GONE = ("SessionPersistenceNotFoundError", "SessionPersistenceCorruptionError", "SessionContiguityError")
 """Kinds of errors that say that something is not there."""
@@ -165,8 +165,9 @@ def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Misha
 
 
 def _is_owing(session: Session, mishap: Mishap) -> bool:
-    """Whether a fault came in the call that appended last, or in a later one, so that it may be why events are gone."""
-    return bool(mishap.owing) and mishap.hit_at >= session.grown_at
+    """Whether a fault may be why events are gone: it came in the call that appended last, or later, or kept a barrier
+    from storing what was appended before, and nobody has seen that since a later one did."""
+    return bool(mishap.owing) and (mishap.hit_at >= session.grown_at or mishap.owing == "FAULT-02")
 
 
 def _missing(session: Session, mishap: Mishap, found: Violation) -> str | None:

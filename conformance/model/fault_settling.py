@@ -127,10 +127,8 @@ def settle(judge: Judge, op: Operation, outcome: Outcome, before: Before) -> Non
             mishap.close_failed = False
     elif isinstance(op, Read) and resolved and handle is not None:
         _settle_read(judge, trouble, handle)
-        mishap = trouble.mishap(handle.session.serial)
-        if mishap.swapped and op.offset == 0 and op.length is None:
-            judge.witness("FAULT-10")
-            mishap.swapped = False
+        if op.offset == 0 and op.length is None:
+            _settle_whole_read(judge, trouble, handle.session)
     if trouble.fails_now and resolved and isinstance(op, _LOOKS):
         judge.witness("FAULT-04")
     if trouble.now and not trouble.fails_now and resolved and isinstance(op, Append | Flush | Close):
@@ -191,6 +189,15 @@ def _settle_crash(judge: Judge, trouble: Trouble) -> None:
         mishap.residue = list(mishap.ghosts) if only_once else []
         mishap.residue_at = min((each[0]["seq"] for each in mishap.residue), default=0)
         mishap.replaced, mishap.ghosts, mishap.hits = [*mishap.replaced, *mishap.ghosts], [], 0
+
+
+def _settle_whole_read(judge: Judge, trouble: Trouble, session: Session) -> None:
+    mishap = trouble.mishap(session.serial)
+    if mishap.swapped:
+        judge.witness("FAULT-10")
+        mishap.swapped = False
+    if session.barrier_at > mishap.hit_at:
+        mishap.owing = ""
 
 
 def _settle_read(judge: Judge, trouble: Trouble, handle: Handle) -> None:

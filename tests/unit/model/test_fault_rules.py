@@ -114,6 +114,20 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
         "FAULT-02",
         (*STORED, append(1, events(1)), flush(1).meets(WRITE), HEAL, read(1, events(0))),
     ),
+    "a flush that failed puts what it was to store behind what came later": (
+        "FAULT-02",
+        (
+            *(*STORED, append(1, events(1)), flush(1).meets(WRITE), HEAL, append(1, events(2)), flush(1)),
+            read(1, [*events(0), *events(2), *events(1)]),
+        ),
+    ),
+    "a flush that failed was made up for, and events are gone later": (
+        "SVC-11",
+        (
+            *(*STORED, append(1, events(1)), flush(1).meets(WRITE), HEAL, flush(1), read(1, events(0, 2)), opened(2)),
+            read(2, events(0)),
+        ),
+    ),
     "a flush that failed lost what it was to store, and a reader calls it damage": (
         "FAULT-02",
         (*STORED, append(1, events(1)), flush(1).meets(WRITE), HEAL, read(1, []).raises(BROKEN)),
