@@ -5,9 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 
 from planting import (
+    BUFFERED,
     FILES,
     MEMORY,
     ROWS,
+    BufferedFiles,
     MemoryHandle,
     MemoryPersistence,
     PlainHandle,
@@ -118,6 +120,17 @@ class service_close_forgets_the_handles(MemoryPersistence):
     def _check_open(self) -> None:
         if self.ended:
             raise SessionHandleClosedError("the service is closed")
+
+
+@planted(BUFFERED, breaks="CLOSE-07", report="R124")
+class service_close_stops_at_the_first_failure(BufferedFiles):
+    """A loop without isolation: what the first failing session raises is what the caller gets."""
+
+    async def close(self) -> None:
+        """Close one after the other."""
+        for handle in list(self.writers.values()):
+            await handle.close()
+        self.closed = True
 
 
 @planted(MEMORY, breaks="CLOSE-08")

@@ -59,6 +59,34 @@ class failed_sweep_is_a_success(PlainFiles):
                 await handle.flush()
 
 
+@planted(FILES, breaks="FLUSH-02")
+class failed_sweep_names_nobody(PlainFiles):
+    """The errors of the sessions come together as they are, and most of them do not know whose they are."""
+
+    async def flush(self) -> None:
+        """Collect them."""
+        failures = []
+        for handle in list(self.writers.values()):
+            try:
+                await handle.flush()
+            except (SessionPersistenceError, OSError) as problem:
+                failures.append(problem)
+        if failures:
+            raise ExceptionGroup("not every session could be flushed", failures)
+
+
+@planted(FILES, breaks="FLUSH-02", report="R121")
+class failed_sweep_tells_of_the_first(PlainFiles):
+    """All are tried, and of the failures the first is told."""
+
+    async def flush(self) -> None:
+        """Leave out the others."""
+        try:
+            await super().flush()
+        except ExceptionGroup as failures:
+            raise failures.derive(failures.exceptions[:1]) from None
+
+
 @planted(FRAMES, breaks="FLUSH-04")
 class sweep_closes_the_readers(JsonlPersistence):
     """The service's flush shares its loop with the service's close."""

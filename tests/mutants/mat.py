@@ -6,6 +6,7 @@ from planting import (
     FILES,
     FRAMES,
     MEMORY,
+    Draft,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -46,6 +47,17 @@ class empty_session_stays(MemoryPersistence):
         """Erase nothing."""
         if session.writer is handle:
             session.writer = None
+
+
+@planted(FILES, breaks="MAT-03", report="R036")
+class failed_first_append_leaves_the_session(PlainHandle):
+    """The header is stored before the first batch, and stays where that cannot be."""
+
+    def materialise(self, draft: Draft, data: bytes) -> None:
+        """Header, then events."""
+        super().materialise(draft, b"")
+        if data:
+            self.write_behind(data)
 
 
 @planted(FRAMES, breaks="MAT-04", also=("SVC-12",), report="R098")

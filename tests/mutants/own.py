@@ -6,11 +6,14 @@ import asyncio
 from pathlib import Path
 
 from planting import (
+    BUFFERED,
     FILES,
     GOOD,
     MEMORY,
+    BufferedHandle,
     Crashes,
     GoodFiles,
+    GoodHandle,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -114,6 +117,18 @@ class failed_open_keeps_ownership(PlainFiles):
         return handle
 
 
+@planted(GOOD, breaks="OWN-04", report="R041")
+class failed_repair_keeps_ownership(GoodFiles):
+    """A writer is registered before what it found is made durable, and stays where that fails."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Register, then repair."""
+        handle = await PlainFiles.open(self, session_id, access)
+        if access == "write" and isinstance(handle, GoodHandle):
+            handle.take_over()
+        return handle
+
+
 @planted(MEMORY, breaks="OWN-04", also=("SVC-08",), report="R036")
 class failed_create_leaves_its_id(MemoryPersistence):
     """The id is entered before the header is validated."""
@@ -151,6 +166,17 @@ class empty_append_is_waved_through(PlainHandle):
         self.check_open()
         if events != []:
             await super().append(events)
+
+
+@planted(BUFFERED, breaks="OWN-07", report="R092")
+class close_that_fails_keeps_ownership(BufferedHandle):
+    """What waits is written first, and nothing is given up where that fails."""
+
+    async def close(self) -> None:
+        """Write, then close."""
+        if not self.closed and self.access == "write" and self.service.waiting.get(self.id):
+            self.drain()
+        await super().close()
 
 
 @planted(FILES, breaks="OWN-11", also=("FLUSH-01",), report="R050")

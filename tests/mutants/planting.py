@@ -41,6 +41,7 @@ try:
         sealed,
         unsealed,
         values_in,
+        write_all,
     )
     from plain_files import Draft, EagerFiles, PlainFiles, PlainHandle, eager_files, plain_files
     from sqlite_rows import RowsHandle, RowsStore, sqlite_rows
@@ -87,6 +88,7 @@ __all__ = [
     "sealed",
     "unsealed",
     "values_in",
+    "write_all",
 ]
 
 Factory = Callable[[Path], Any]

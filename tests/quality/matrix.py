@@ -56,6 +56,9 @@ COSTS = tuple(sorted(each for each in BUILT if Need.IO_COUNT in CLAUSES[each].ne
 ANSWERS = tuple(each for each in CLAUSES if Need.IO_COUNT not in CLAUSES[each].needs)
 """All others. What a backend answers does not depend on what it costs, and many a right one is dear."""
 
+NO_CALLS = ("start_counting", "read_counters", "fail", "heal", "crash")
+"""Operations that call nothing of a backend."""
+
 Found = FailureFound | KitErrorFound
 
 
@@ -144,24 +147,29 @@ def part_of(plan: Plan, number: int, *, clauses: tuple[str, ...] = (), parts: in
     """The plan with every machine, the scenarios of these clauses' areas, and one part of the other scenarios.
 
     Which part is decided by ``number``, so that a row of plans numbered one after the other covers all of them.
-    `make soak` leaves nothing out.
+    Sweeps of faults are left to ``test_zero_alarms``, which makes them over the same backends. `make soak` leaves
+    nothing out.
     """
     if IS_SOAK:
         return plan
     areas = {clause.partition("-")[0] for clause in clauses}
-    kept = [
-        item
-        for place, item in enumerate(plan.items)
-        if not is_scenario(item)
-        or place % parts == number % parts
-        or not areas.isdisjoint(clause.partition("-")[0] for clause in item.clauses)
-    ]
-    return replace(plan, items=tuple(kept))
+
+    def is_kept(place: int, item: Item) -> bool:
+        if not is_scenario(item):
+            return not is_fault_sweep(item)
+        return place % parts == number % parts or any(clause.partition("-")[0] in areas for clause in item.clauses)
+
+    return replace(plan, items=tuple(item for place, item in enumerate(plan.items) if is_kept(place, item)))
 
 
 def is_scenario(item: Item) -> bool:
     """Whether the item is a named scenario."""
     return isinstance(item.check, Scenario)
+
+
+def is_fault_sweep(item: Item) -> bool:
+    """Whether the item goes through the storage calls of a life and lets each fail."""
+    return kind_of(item) == "sweep" and Need.FAULTS in item.check.needs
 
 
 def counts(item: Item) -> bool:
@@ -185,17 +193,18 @@ def findings(plan: Plan, *kinds: str) -> Iterator[Found]:
             yield from (event for event in run_item(plan, item, share=SHARE) if isinstance(event, Found))
 
 
-def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iterator[str]:
-    """What the scenarios of the plan blame a backend for besides the clauses allowed, once made short; no partner.
+def blamed_beyond(mutant: Mutant, plan: Plan, allowed: frozenset[str]) -> Iterator[str]:
+    """What the scenarios of the plan blame a mutant for besides the clauses allowed, once made short; no partner.
 
     A failure that is blamed on an allowed clause as it stands is not made shorter: that takes most of the time.
     """
+    shown_by_faults = Need.FAULTS in CLAUSES[mutant.breaks].needs
     with Workspace() as workspace, Watchdog() as watchdog:
 
         def perform(program: Program, fit: Fit = NO_FIT, /) -> ProgramResult:
             root = workspace.fresh_root()
             try:
-                return run_program(backend, program, root, watchdog=watchdog, fit=fit)
+                return run_program(mutant, program, root, watchdog=watchdog, fit=fit)
             finally:
                 workspace.drop(root)
 
@@ -203,12 +212,13 @@ def blamed_beyond(backend: Backend, plan: Plan, allowed: frozenset[str]) -> Iter
             if item.skip or not isinstance(item.check, Scenario):
                 continue
             recorded = not RECORDED.isdisjoint(item.check.needs)
-            if recorded and not IS_SOAK:
+            needed = shown_by_faults and Need.CRASH not in item.check.needs
+            if recorded and not (needed or IS_SOAK):
                 # A defect that shows without crash and fault is looked for without: these take most of the time.
                 continue
             root = workspace.fresh_root()
             execution = Execution(
-                backend, root, watchdog=watchdog, crashes=recorded, damages=Need.DAMAGE in item.check.needs
+                mutant, root, watchdog=watchdog, crashes=recorded, damages=Need.DAMAGE in item.check.needs
             )
             found: Violation | None = None
             try:
@@ -243,7 +253,7 @@ class Kill:
 
     Attributes:
         item: the check that found it.
-        length: operations of its program; reading counters is none.
+        length: calls in its program; reading counters and what is done to the storage are none.
     """
 
     name: str
@@ -270,7 +280,7 @@ def kill(name: str, state: Path) -> Kill:
         raise AssertionError(f"{name} survived the checks of {mutant.breaks}: {mutant.story}")
     if isinstance(found, KitErrorFound) or found.clause not in (mutant.breaks, *mutant.also):
         raise AssertionError(f"{name} breaks {mutant.breaks}: {mutant.story}\nfound: {told(found)}")
-    calls = [step for step in found.program if step["do"] not in ("start_counting", "read_counters")]
+    calls = [step for step in found.program if step["do"] not in NO_CALLS]
     return Kill(name, found.clause, found.item, len(calls), found)
 
 

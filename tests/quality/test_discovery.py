@@ -26,7 +26,7 @@ from tests.quality.matrix import IS_SOAK, mutants
 
 pytestmark = pytest.mark.usefixtures("patched")
 
-WITHIN = {"sequential": 100, "crash": 30}
+WITHIN = {"sequential": 100, "crash": 30, "fault": 60}
 """Examples of a machine within which each of them must be found; one with crashes opens many states in each."""
 
 SEEDS = (11, 12, 13)
@@ -68,8 +68,9 @@ def discover(name: str, seed: int) -> Discovery:
     backend = mutants()[name]
     # Without a partner, so that the seconds are those of the search.
     begun = time.perf_counter()
-    clause = CLAUSES[backend.breaks]
-    machine = next(each for each in MACHINES if (each.name == "crash") == (Need.CRASH in clause.needs))
+    needs = CLAUSES[backend.breaks].needs
+    name_of_machine = "fault" if Need.FAULTS in needs else "crash" if Need.CRASH in needs else "sequential"
+    machine = next(each for each in MACHINES if each.name == name_of_machine)
     with Workspace() as workspace, Watchdog() as watchdog:
         presets = presets_of(backend.capabilities.durability)
         job = FirstFinding(backend, None, workspace, None, watchdog, name, seed, WITHIN[machine.name], presets=presets)

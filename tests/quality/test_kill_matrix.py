@@ -34,7 +34,7 @@ from tests.quality.matrix import (
 pytestmark = pytest.mark.usefixtures("patched")
 
 LONGEST_PROGRAM = 12
-"""Operations in the program that shows a mutant's defect."""
+"""Calls in the program that shows a mutant's defect."""
 
 LONGEST_DEFECT = 16
 """Lines of a mutant that hold code, those of its signatures included."""
