@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from line_files import mark_of
 from plain_files import PlainFiles, PlainHandle, location
 
 from conformance.contract import (
@@ -19,7 +20,6 @@ from conformance.contract import (
     Capabilities,
     SessionAlreadyExistsError,
     SessionEvent,
-    SessionOwnershipLostError,
     SessionSnapshot,
     copy_json,
 )
@@ -43,11 +43,10 @@ class BufferedHandle(PlainHandle):
 
     def check_as_left(self) -> None:
         """Refuse where another instance stored the session first, or continued it."""
-        draft = self.draft is not None and not self.draft.stored
-        if draft and self.path.exists():
+        if self.draft is None or self.draft.stored:
+            self.check_size(self.path.stat().st_size)
+        elif mark_of(self.path) not in (None, self.draft.debris):
             raise SessionAlreadyExistsError(f"session {self.id!r} was stored by another instance", session_id=self.id)
-        if not draft and self.path.stat().st_size != self.size:
-            raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} was changed", session_id=self.id)
 
     async def flush(self) -> None:
         """Write what waits."""
@@ -69,15 +68,16 @@ class BufferedHandle(PlainHandle):
 
     async def close(self) -> None:
         """Write what waits, then give ownership up, whether or not it could be written."""
-        if self.closed:
-            return
+        self.let_go(self.drain_or_drop)
+
+    def drain_or_drop(self) -> None:
+        """Write what waits, or leave nothing of it."""
         try:
-            if self.service.waiting.get(self.id) and self.service.writers.get(self.id) is self:
+            if self.service.waiting.get(self.id):
                 self.drain()
         finally:
-            if self.service.writers.get(self.id) is self:
-                self.service.waiting.pop(self.id, None)
-            await super().close()
+            self.service.waiting.pop(self.id, None)
+            self.undo()
 
 
 class BufferedFiles(PlainFiles):

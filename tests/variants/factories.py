@@ -58,10 +58,10 @@ class TokenFiles(PlainFiles):
         self.env = env
         self.mark = f"{env.now_ms()} {env.token(8)}"
 
-    def new_file(self) -> tuple[BinaryIO, Path]:
+    def new_file(self, directory: Path) -> tuple[BinaryIO, Path]:
         """Under a name that only this instance can have made."""
-        path = self.root / f".{self.env.token(16)}.tmp"
-        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"), path
+        path = directory / f".{self.env.token(16)}.tmp"
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0), path
 
     def snapshot(self, session_id: str) -> SessionSnapshot | None:
         """Revisions of two instances are never alike."""

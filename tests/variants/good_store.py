@@ -5,28 +5,40 @@ is written, and a writer syncs what it found before it writes, so that only the 
 before the first line that is not sound; where a sound batch stands behind that, synced data was damaged, and the log
 is refused. A log appears whole: written under another name, synced, linked to its own, the directory synced.
 
-It is written to be broken: the steps are methods of ``GoodFiles``, their order is in ``GoodHandle``, and each crash
-mutant changes one of them. After a failed sync the handle is spent, and the next writer of that instance writes the
-log anew, because the system may have dropped what it could not write. Everything else is as in ``plain_files``.
+It is written to be broken: the steps are methods of ``GoodFiles`` or of the service that it extends, their order is in
+the handles, and each crash mutant changes one of them. After a failed sync the handle is spent, and the next writer of
+that instance writes the log anew, because the system may have dropped what it could not write. A sync may have failed
+in other instances too, so a writer writes the last batch that it found once more. Everything else is as in
+``plain_files``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import line_files
-from line_files import LONGEST_NAME, SUFFIX, Stored, id_of, path_of, sealed, unsealed
-from plain_files import Draft, PlainFiles, PlainHandle, plain_files
+from line_files import (
+    BEGIN,
+    LONGEST_NAME,
+    SUFFIX,
+    Stored,
+    SyncFailedError,
+    discard,
+    id_of,
+    is_there,
+    path_of,
+    sealed,
+    unsealed,
+)
+from plain_files import PlainFiles, PlainHandle, plain_files
 
 from conformance.contract import (
     Access,
     Capabilities,
-    SessionAlreadyExistsError,
     SessionEvent,
     SessionHeader,
     SessionOwnershipLostError,
@@ -56,29 +68,19 @@ class GoodHandle(PlainHandle):
         """A line for each event."""
         return sealed(batch)
 
-    def materialise(self, draft: Draft, data: bytes) -> None:
-        """Let the log appear, durably, with its header and these bytes; the first instance to do so wins."""
-        self.service.make_directories(self.path.parent)
-        temporary = self.service.write_temporary(self.path, draft.line + data)
-        try:
-            self.service.sync_temporary(temporary)
-            self.service.publish(temporary, self.path)
-        except FileExistsError as cause:
-            raise SessionAlreadyExistsError(f"another instance stored {self.id!r}", session_id=self.id) from cause
-        finally:
-            temporary.unlink(missing_ok=True)
-        draft.stored = True
-        self.service.drafts.pop(self.id)
-        self.end = self.size = self.path.stat().st_size
-
     def write_behind(self, data: bytes) -> None:
-        """Add a batch, once the one before it is durable."""
+        """Add a batch, once the one before it is durable, and so is that nothing stands behind that."""
+        self.cut()
         self.settle()
-        if self.path.stat().st_size != self.size:
-            raise SessionOwnershipLostError(f"another writer changed {self.path}", session_id=self.id)
+        super().write_behind(data)
+
+    def put(self, data: bytes) -> int:
+        """Write it, unsynced."""
+        self.check_size(self.path.stat().st_size)
+        self.failed = len(data)
         self.unsynced = True
         self.service.write_batch(self.path, self.end, data)
-        self.end = self.size = self.path.stat().st_size
+        return self.path.stat().st_size
 
     def settle(self) -> None:
         """Make durable what this handle wrote."""
@@ -87,7 +89,7 @@ class GoodHandle(PlainHandle):
         if self.unsynced:
             try:
                 self.service.sync_batch(self.path)
-            except OSError as failure:
+            except SyncFailedError as failure:
                 self.failure = failure
                 self.service.suspect.add(self.id)
                 raise
@@ -100,11 +102,12 @@ class GoodHandle(PlainHandle):
 
     async def close(self) -> None:
         """A barrier too; ownership is given up whether or not it could be one."""
-        try:
-            if self.service.writers.get(self.id) is self:
-                self.settle()
-        finally:
-            await super().close()
+        self.let_go(self.undo_and_settle)
+
+    def undo_and_settle(self) -> None:
+        """Leave nothing of what failed, and everything else durable."""
+        self.undo()
+        self.settle()
 
     def check_writable(self) -> None:
         """Refuse where a sync failed."""
@@ -129,7 +132,8 @@ class GoodFiles(PlainFiles):
 
     def stored_ids(self) -> list[str]:
         """The sessions that have a log; a directory without one is none."""
-        return [id_of(path) for path in self.root.glob(f"*/*{SUFFIX}")]
+        logs = [Path(self.root, name, name + SUFFIX) for name in line_files.names_in(self.root)]
+        return [id_of(path) for path in logs if is_there(path)]
 
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
         """Begin a session; its header is sealed like everything else."""
@@ -159,6 +163,7 @@ class GoodFiles(PlainFiles):
         data = self.content(path)
         if data is None:
             return None
+        data = data[: self.upto(session_id)]
         texts, end = self.sound_lines(data)
         if not texts or line_files.has_sealed_batch(data, end):
             raise line_files.damaged(path, f"the line at {end} is not sound")
@@ -182,49 +187,14 @@ class GoodFiles(PlainFiles):
         return texts, end
 
     def make_directories(self, directory: Path) -> None:
-        """Make a directory and what is missing above it, each durable before the next; a dead process may have made
-        the lowest one that is there, so that one is made durable too."""
-        path = [directory, *directory.parents]
-        there = next(place for place, each in enumerate(path) if each.is_dir())
-        self.sync(path[there].parent)
-        for each in reversed(path[:there]):
-            each.mkdir(exist_ok=True)
-            self.sync(each.parent)
-
-    def write_temporary(self, path: Path, data: bytes) -> Path:
-        """Write a new log under a name that no session has."""
-        number, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-        return Path(name)
-
-    def sync_temporary(self, temporary: Path) -> None:
-        """Make a new log durable before it gets its name."""
-        self.sync(temporary)
-
-    def publish(self, temporary: Path, path: Path) -> None:
-        """Give a log its name, never in place of another; where that cannot be made durable it is taken back."""
-        os.link(temporary, path)
-        try:
-            self.sync_entry(path)
-        except OSError:
-            path.unlink()
-            raise
-
-    def sync_entry(self, path: Path) -> None:
-        """Make the name of a log durable."""
-        self.sync(path.parent)
+        """Make a directory and what is missing above it, each durable before the next."""
+        line_files.make_directories(directory, self.sync)
 
     def write_batch(self, path: Path, end: int, data: bytes) -> None:
-        """Write a batch behind what is there; nothing of it stays where that fails."""
+        """Write a batch behind what is there."""
         with path.open("r+b", buffering=0) as file:
             file.seek(end)
-            try:
-                if file.write(data) != len(data):
-                    raise OSError(f"short write to {path}")
-            except OSError:
-                file.truncate(end)
-                raise
+            line_files.write_all(file, data)
 
     def sync_batch(self, path: Path) -> None:
         """Make durable what was written to a log."""
@@ -235,7 +205,8 @@ class GoodFiles(PlainFiles):
         os.truncate(path, end)
 
     def sync_found(self, path: Path) -> None:
-        """Make durable what a dead process may have left unsynced: the log, and its name."""
+        """Make durable what a dead process may have left unsynced, or a failed sync dropped: the log, and its name."""
+        line_files.write_again(path, max(0, path.read_bytes().rfind(BEGIN)))
         self.sync(path)
         self.sync_entry(path)
 
@@ -245,9 +216,8 @@ class GoodFiles(PlainFiles):
         try:
             self.sync_temporary(temporary)
             os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink()
-            raise
+        finally:
+            discard(temporary)
         self.sync_entry(path)
 
     def sync(self, path: Path) -> None:
@@ -258,7 +228,7 @@ class GoodFiles(PlainFiles):
 def location(root: Path, session_id: str) -> Path | None:
     """The log of a session, or None before there is one."""
     path = GoodFiles(root).place(session_id)
-    return path if len(path.name) <= LONGEST_NAME and path.exists() else None
+    return path if len(path.name) <= LONGEST_NAME and is_there(path) else None
 
 
 good_store = replace(

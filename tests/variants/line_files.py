@@ -3,16 +3,22 @@
 A line without its end is what a killed writer left; it is not part of the log. Anything else that is no log is refused.
 Lines may be *sealed*: each with a checksum, and the first of a batch with a mark, so that a batch is found again behind
 damage.
+
+The other half are the steps on storage that are easy to get wrong where it fails: a write may take a part only, and a
+call may report failure and have done its work all the same.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import logging
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
 from conformance.contract import (
@@ -30,6 +36,8 @@ LONGEST_NAME = 255
 """Bytes of a file name, on most file systems."""
 BEGIN, NEXT = b"\x1e", b" "
 """What the first sealed line of a batch begins with, and every other; no JSON text holds the first."""
+
+logger = logging.getLogger(__name__)
 
 
 class Stored(NamedTuple):
@@ -82,21 +90,117 @@ def has_sealed_batch(data: bytes, start: int) -> bool:
     return False
 
 
+class SyncFailedError(OSError):
+    """A sync failed: the system may have dropped what it was to make durable, and will not say so again."""
+
+
 def sync(path: Path) -> None:
-    """Let what a file or directory holds outlive a power loss."""
+    """Let what a file or directory holds outlive a power loss.
+
+    Raises:
+        SyncFailedError: the sync itself failed. OSError: it was not tried.
+    """
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)
+    except OSError as failure:
+        raise SyncFailedError(*failure.args) from failure
     finally:
-        os.close(number)
+        try:
+            os.close(number)
+        except OSError:
+            # Nothing was written through it: what the sync said holds.
+            logger.warning("a descriptor of %s was not closed as it should", path, exc_info=True)
 
 
-def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True) -> Stored | None:
+def write_all(file: BinaryIO, data: bytes) -> None:
+    """Write all of it to an unbuffered file; what takes a part only is given the rest.
+
+    Raises:
+        OSError: the storage refused; any part may have been written.
+    """
+    rest = memoryview(data)
+    while rest:
+        written = file.write(rest)
+        if not written:
+            raise OSError(errno.EIO, "the storage takes no more bytes and gives no reason")
+        rest = rest[written:]
+
+
+def write_again(path: Path, start: int) -> None:
+    """Write what stands from `start` on once more, so that the next sync saves it.
+
+    One that failed before, perhaps in another process, may have dropped it.
+    """
+    data = path.read_bytes()[start:]
+    with path.open("r+b", buffering=0) as file:
+        file.seek(start)
+        write_all(file, data)
+
+
+def mark_of(path: Path) -> tuple[int, int, int] | None:
+    """Which file stands there, whatever its name, and its size; None where there is none."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size
+
+
+def is_there(path: Path) -> bool:
+    """Whether something stands there; that it cannot be told is an error, and no absence."""
+    return mark_of(path) is not None
+
+
+def names_in(directory: Path) -> list[str]:
+    """What a directory holds; nothing where there is none."""
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        return []
+
+
+def link_new(source: Path, target: Path) -> None:
+    """Give a file a second name, never in place of another file.
+
+    Raises:
+        OSError: it has not got that name, or it cannot be told.
+    """
+    try:
+        os.link(source, target)
+    except OSError:
+        if mark_of(target) != mark_of(source):
+            raise
+
+
+def discard(temporary: Path) -> None:
+    """Take a temporary name away where it is still there; one that stays is in nobody's way."""
+    try:
+        temporary.unlink(missing_ok=True)
+    except OSError:
+        logger.warning("%s could not be removed", temporary, exc_info=True)
+
+
+def make_directories(directory: Path, sync_names: Callable[[Path], None]) -> None:
+    """Make a directory and what is missing above it, each durable before the next.
+
+    The lowest one that is there may be one that somebody made and could not sync, so its name is made durable too.
+    """
+    path = [directory, *directory.parents]
+    there = next(place for place, each in enumerate(path) if is_there(each))
+    sync_names(path[there].parent)
+    for each in reversed(path[:there]):
+        each.mkdir(exist_ok=True)
+        sync_names(each.parent)
+
+
+def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True, upto: int | None = None) -> Stored | None:
     """Read a session's file; None where there is none.
 
     Args:
         checked: the file must hold the session whose place it is.
         closed_vocabulary: an event of unknown type is refused.
+        upto: where its writer knows that the log ends, or None; what stands behind that is not part of it.
 
     Raises:
         SessionPersistenceCorruptionError, SessionFormatUnsupportedError: it cannot be trusted or read.
@@ -104,7 +208,7 @@ def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True) ->
     data = bytes_in(path)
     if data is None:
         return None
-    end = data.rfind(b"\n") + 1
+    end = data.rfind(b"\n", 0, upto) + 1
     line, *rest = data[:end].splitlines() or [b""]
     header, inherited = header_in(path, line, checked=checked)
     session_id = id_of(path)

@@ -6,7 +6,8 @@ damaged, and a batch behind it has a mark beyond it, synced data was damaged, an
 damage is a torn tail, and the log ends before it. A tail is cut off, durably, before the first new append.
 
 After a failed sync the handle is spent, and the next writer of that instance writes the file anew before it goes on:
-the system may have dropped what it could not write. Everything else is as in ``plain_files``.
+the system may have dropped what it could not write. A sync may have failed in other instances too, so a writer writes
+what it found once more before it relies on that. Everything else is as in ``plain_files``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from line_files import Stored, bytes_in, damaged, header_in, id_of
+from line_files import (
+    Stored,
+    SyncFailedError,
+    bytes_in,
+    damaged,
+    discard,
+    header_in,
+    id_of,
+    make_directories,
+    sync,
+    write_again,
+)
 from plain_files import Draft, PlainFiles, PlainHandle, plain_files
 
 from conformance.contract import (
@@ -57,8 +69,8 @@ def cut_at_line(piece: bytes) -> tuple[bytes, bytes]:
     return piece[:length], piece[length:]
 
 
-def load_marked(path: Path) -> Stored | None:
-    """Read a session's file; None where there is none.
+def load_marked(path: Path, upto: int | None = None) -> Stored | None:
+    """Read a session's file, not past `upto`; None where there is none.
 
     Raises:
         SessionPersistenceCorruptionError, SessionFormatUnsupportedError: it cannot be trusted or read.
@@ -66,7 +78,7 @@ def load_marked(path: Path) -> Stored | None:
     data = bytes_in(path)
     if data is None:
         return None
-    (line, junk), *rest = map(cut_at_line, data.split(BEGIN))
+    (line, junk), *rest = map(cut_at_line, data[:upto].split(BEGIN))
     if line.endswith(b"\r\n"):
         raise damaged(path, "its line ends were changed, and no checksum holds any more")
     header, inherited = header_in(path, line)
@@ -102,16 +114,12 @@ class MarkedHandle(PlainHandle):
         """One record."""
         return record(self.durable or 0, batch)
 
-    def write_behind(self, data: bytes) -> None:
-        """Add a record, once what it stands behind is cut clean."""
-        if self.size > self.end:
-            with self.watched(), self.path.open("r+b") as file:
-                if file.seek(0, os.SEEK_END) != self.size:
-                    raise SessionOwnershipLostError(f"{self.path} was changed", session_id=self.id)
-                file.truncate(self.end)
-                os.fsync(file.fileno())
-            self.size = self.end
-        super().write_behind(data)
+    def cut(self) -> None:
+        """Take away what stands behind the log, durably, so that it does not go on behind a new record."""
+        if self.size > self.end or self.failed:
+            super().cut()
+            with self.watched():
+                self.service.sync(self.path)
 
     def write(self, batch: list[SessionEvent]) -> None:
         """Store a batch with the mark that holds now; a writer's first one has all that it found below its mark."""
@@ -128,10 +136,12 @@ class MarkedHandle(PlainHandle):
         self.durable = 0
 
     def settle(self) -> None:
-        """Sync the file and its name: all that it holds is durable."""
+        """Sync the file and its name: all that it holds is durable, what others wrote too."""
+        if self.durable is None:
+            write_again(self.path, 0)
         with self.watched():
             self.service.sync(self.path)
-            self.service.sync(self.service.root)
+            self.service.sync_entry(self.path)
         self.durable = self.next_seq
 
     @contextmanager
@@ -139,7 +149,7 @@ class MarkedHandle(PlainHandle):
         """Spend the handle where a sync fails."""
         try:
             yield
-        except OSError as failure:
+        except SyncFailedError as failure:
             self.failure = failure
             self.service.suspect.add(self.id)
             raise
@@ -152,14 +162,17 @@ class MarkedHandle(PlainHandle):
 
     async def close(self) -> None:
         """A barrier too; ownership is given up whether or not it could be one."""
-        is_owner = not self.closed and self.service.writers.get(self.id) is self
+        self.let_go(self.undo_and_settle)
+
+    def undo_and_settle(self) -> None:
+        """Leave nothing of what failed, and everything else durable."""
         try:
-            if is_owner and (self.draft is None or self.draft.stored) and self.durable != self.next_seq:
+            self.undo()
+        finally:
+            if (self.draft is None or self.draft.stored) and self.durable != self.next_seq:
                 if self.failure is not None:
                     raise self.failure
                 self.settle()
-        finally:
-            await super().close()
 
     def check_writable(self) -> None:
         """Refuse where a sync failed."""
@@ -179,7 +192,7 @@ class MarkedFiles(PlainFiles):
 
     def stored(self, session_id: str) -> Stored | None:
         """What the marks let stand."""
-        return load_marked(self.place(session_id))
+        return load_marked(self.place(session_id), self.upto(session_id))
 
     async def open(self, session_id: str, access: Access) -> PlainHandle:
         """Write a file anew, before it gets a writer, where it cannot be relied on."""
@@ -190,32 +203,21 @@ class MarkedFiles(PlainFiles):
 
     def write_anew(self, path: Path) -> None:
         """Put a synced copy in the place of the file."""
-        file, name = self.new_file()
+        temporary = self.write_temporary(path, path.read_bytes())
         try:
-            with file:
-                file.write(path.read_bytes())
-            self.sync(name)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-        self.sync(self.root)
+            self.sync_temporary(temporary)
+            os.replace(temporary, path)
+        finally:
+            discard(temporary)
+        self.sync_entry(path)
 
     def sync(self, path: Path) -> None:
         """Let what the file or directory holds outlive a power loss."""
-        number = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+        sync(path)
 
-    def make_root(self) -> None:
-        """Its directories are synced with their names, from the uppermost that is new."""
-        above = [self.root, *self.root.parents]
-        missing = [each for each in above if not each.is_dir()]
-        super().make_root()
-        for each in reversed(missing):
-            self.sync(each.parent)
+    def make_directories(self, directory: Path) -> None:
+        """Each durable before the next."""
+        make_directories(directory, self.sync)
 
 
 marked_files = replace(

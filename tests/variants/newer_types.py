@@ -45,7 +45,7 @@ class NewerTypes(PlainFiles):
 
     def stored(self, session_id: str) -> Stored | None:
         """Whatever types it holds."""
-        return load(self.place(session_id), closed_vocabulary=False)
+        return load(self.place(session_id), closed_vocabulary=False, upto=self.upto(session_id))
 
     async def open(self, session_id: str, access: Access) -> PlainHandle:
         """Refuse a writer that could not read what it continues."""

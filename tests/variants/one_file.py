@@ -2,7 +2,8 @@
 
 Each line is an id with an event, or with the header where it is the first of its session. Whoever writes has a lock on
 the file for that moment, looks whether its session is as its handle left it (OWN-14), and cuts off what a killed writer
-left behind the last complete line. Every call reads the whole file, which is dear and cannot be stale. Everything else
+left behind the last complete line. What a failed write of this instance left is looked past until it is cut off. Every
+call reads the whole file, which is dear and cannot be stale. Everything else
 is as in ``plain_files``; no artifact belongs to one session alone, so there is no ``location``.
 """
 
@@ -11,14 +12,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import logging
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
-from line_files import Stored, lines_of
+from line_files import Stored, lines_of, write_all
 from plain_files import Draft, PlainFiles, PlainHandle, plain_files
 
 from conformance.contract import (
@@ -43,28 +44,34 @@ class OneFileHandle(PlainHandle):
 
     def write_behind(self, data: bytes) -> None:
         """Add a batch, where the session is as this handle left it."""
-        with self.service.writing() as write:
-            stored = self.service.stored(self.id)
-            if stored is None or stored.end != self.end:
-                raise SessionOwnershipLostError(f"another writer continued session {self.id!r}", session_id=self.id)
-            write(data)
+        self.service.add(self.id, data, self.check_as_left)
         self.end += len(data)
 
     def check_there(self) -> None:
         """The one file holds what others wrote as well, and its size says nothing of this session."""
 
+    def check_as_left(self) -> None:
+        """Refuse where somebody else continued the session."""
+        stored = self.service.stored(self.id)
+        if stored is None or stored.end != self.end:
+            raise SessionOwnershipLostError(f"another writer continued session {self.id!r}", session_id=self.id)
+
     def materialise(self, draft: Draft, data: bytes) -> None:
         """Add the header and a batch; the first instance to do so wins."""
         line = lines_of([[self.id, header_to_json(draft.header, draft.inherited)]])
-        with self.service.writing() as write:
-            if self.service.is_stored(self.id):
-                raise SessionAlreadyExistsError(
-                    f"session {self.id!r} was stored by another instance", session_id=self.id
-                )
-            write(line + data)
+        self.service.add(self.id, line + data, self.check_new)
         draft.stored = True
         self.service.drafts.pop(self.id)
         self.end = len(line) + len(data)
+
+    def check_new(self) -> None:
+        """Refuse where another instance stored the session first."""
+        if self.service.is_stored(self.id):
+            raise SessionAlreadyExistsError(f"session {self.id!r} was stored by another instance", session_id=self.id)
+
+    def undo(self) -> None:
+        """Cut off what a failed write of this session left; in its close, or before a flush answers."""
+        self.service.repair(self.id)
 
 
 class OneFile(PlainFiles):
@@ -75,11 +82,22 @@ class OneFile(PlainFiles):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.file = root / "sessions.jsonl"
+        # The sizes that the file may have because a write failed and is not undone, and whose it was.
+        self.failed, self.failing = range(0), ""
+
+    def content(self) -> bytes:
+        """All complete lines, without what a failed write left."""
+        try:
+            data = self.file.read_bytes()
+        except FileNotFoundError:
+            return b""
+        if len(data) in self.failed:
+            data = data[: self.failed.start]
+        return data[: data.rfind(b"\n") + 1]
 
     def lines(self) -> list[tuple[str, bytes]]:
         """Every complete line with the id of its session."""
-        data = self.file.read_bytes() if self.file.exists() else b""
-        lines = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+        lines = self.content().splitlines(keepends=True)
         try:
             return [(json.loads(line)[0], line) for line in lines]
         except (ValueError, LookupError, TypeError) as cause:
@@ -104,25 +122,49 @@ class OneFile(PlainFiles):
         """Whether the session has a line; every id can be stored."""
         return session_id in self.stored_ids()
 
-    @contextmanager
-    def writing(self) -> Iterator[Callable[[bytes], None]]:
-        """Keep other writers out; what comes is called with what is to stand behind the last complete line."""
-        self.make_root()
-        with os.fdopen(os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield lambda data: write_at(file, self.file.read_bytes().rfind(b"\n") + 1, data)
+    def opened(self) -> BinaryIO:
+        """The file, locked for writing until it is closed."""
+        file = os.fdopen(os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
 
+    def add(self, session_id: str, data: bytes, check: Callable[[], None]) -> None:
+        """Put lines of a session behind the last complete one, after a check, while other writers are kept out."""
+        self.make_directories(self.root)
+        try:
+            with self.opened() as file:
+                check()
+                end = self.cut(file)
+                self.failed, self.failing = range(end, end + len(data) + 1), session_id
+                file.seek(end)
+                write_all(file, data)
+        except OSError:
+            self.try_to_repair(session_id)
+            raise
+        self.failed = range(0)
 
-def write_at(file: BinaryIO, end: int, data: bytes) -> None:
-    """Put the bytes there and nothing behind them, or nothing at all."""
-    file.truncate(end)
-    file.seek(end)
-    try:
-        if file.write(data) != len(data):
-            raise OSError("short write")
-    except OSError:
-        file.truncate(end)
-        raise
+    def cut(self, file: BinaryIO) -> int:
+        """Let the file end behind its last complete line, and tell where that is."""
+        end = len(self.content())
+        size = file.seek(0, os.SEEK_END)
+        if size > end:
+            self.failed = range(end, size + 1)
+            file.truncate(end)
+        self.failed = range(0)
+        return end
+
+    def repair(self, session_id: str) -> None:
+        """Cut off what a failed write of that session left."""
+        if self.failed and self.failing == session_id:
+            with self.opened() as file:
+                self.cut(file)
+
+    def try_to_repair(self, session_id: str) -> None:
+        """At once, or leave it to the next call."""
+        try:
+            self.repair(session_id)
+        except OSError:
+            logging.getLogger(__name__).warning("a failed write to %s is not undone yet", self.file, exc_info=True)
 
 
 one_file = replace(plain_files, name="one-file", open=OneFile, location=None)

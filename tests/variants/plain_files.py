@@ -6,7 +6,9 @@ read and every ``stat`` reads the file again, which is slow and cannot be stale.
 ``eager_files`` in ``create``. Like the memory backend they await nothing inside an operation, so none needs a lock.
 
 A session's file appears by a link, whole or not at all; what a killed writer left behind the last complete line is cut
-off before the next append. The shape of the file is in ``line_files``.
+off before the next append. Where storage fails, an append or flush that was rejected takes back what it did. While that
+fails too, this instance looks past it, and the next call on the handle begins with it. The shape of the file is in
+``line_files``.
 """
 
 from __future__ import annotations
@@ -15,12 +17,26 @@ import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, ClassVar, Self
 
-from line_files import LONGEST_NAME, SUFFIX, Stored, id_of, lines_of, load, path_of
+from line_files import (
+    LONGEST_NAME,
+    SUFFIX,
+    Stored,
+    discard,
+    id_of,
+    is_there,
+    lines_of,
+    link_new,
+    load,
+    mark_of,
+    names_in,
+    path_of,
+    write_all,
+)
 
 from conformance.contract import (
     Access,
@@ -46,6 +62,8 @@ from conformance.contract import (
     materialize_create_header,
 )
 
+logger = logging.getLogger(__name__)
+
 
 def digests_of(events: Sequence[SessionEvent]) -> list[bytes]:
     """One for each event; equal for equal ones."""
@@ -53,7 +71,10 @@ def digests_of(events: Sequence[SessionEvent]) -> list[bytes]:
 
 
 class Draft:
-    """A session that was created and not stored yet; only its own instance knows it."""
+    """A session that was created and not stored yet; only its own instance knows it.
+
+    ``debris`` marks the file that may have its name though storing it was rejected.
+    """
 
     def __init__(self, header: SessionHeader, inherited: int | None) -> None:
         self.header = header
@@ -61,6 +82,7 @@ class Draft:
         self.line = lines_of([header_to_json(header, inherited)])
         self.stored = False
         self.erased = False
+        self.debris: tuple[int, int, int] | None = None
 
 
 class PlainHandle:
@@ -77,11 +99,14 @@ class PlainHandle:
         self.inherited_event_count = known.inherited
         self.path = service.place(self.id)
         self.closed = False
+        self.failure_of_close: Exception | None = None
         self.shown = 0
         # What it knows of the log, to notice another one in its place.
         self.known = [] if stored is None else digests_of(stored.events)
         # Where this handle left the file: the next seq, the end of its complete lines, and its whole size.
         self.next_seq, self.end, self.size = (0, 0, 0) if stored is None else (len(stored.events), *stored[3:5])
+        # Bytes behind that end of which any part may be there, because a call failed and is not undone.
+        self.failed = 0
 
     async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
         """The events ``[offset:offset+length]``, from the file."""
@@ -139,51 +164,92 @@ class PlainHandle:
         return lines_of(batch)
 
     def write_behind(self, data: bytes) -> None:
-        """Add the bytes of a batch to the file, where it is as this handle left it."""
+        """Add the bytes of a batch behind the log, where the file is as this handle left it."""
+        self.cut()
+        try:
+            end = self.put(data)
+        except OSError:
+            self.try_to(self.cut)
+            raise
+        self.end = self.size = end
+        self.failed = 0
+
+    def put(self, data: bytes) -> int:
+        """Write them, and tell where the file ends then."""
         with self.path.open("r+b", buffering=0) as file:
-            if file.seek(0, os.SEEK_END) != self.size:
-                raise SessionOwnershipLostError(
-                    f"session {self.id!r}: another writer changed {self.path}", session_id=self.id
-                )
-            try:
+            self.check_size(file.seek(0, os.SEEK_END))
+            self.failed = len(data)
+            write_all(file, data)
+        return self.end + len(data)
+
+    def check_size(self, size: int) -> None:
+        """Refuse where somebody else changed the file."""
+        if not (self.end <= size <= self.end + self.failed if self.failed else size == self.size):
+            raise SessionOwnershipLostError(
+                f"session {self.id!r}: another writer changed {self.path}", session_id=self.id
+            )
+
+    def cut(self) -> None:
+        """Take away what stands behind the log: a torn tail that was found, or what an append that failed left."""
+        if self.size > self.end or self.failed:
+            with self.path.open("r+b", buffering=0) as file:
+                self.check_size(file.seek(0, os.SEEK_END))
+                self.failed = max(self.failed, self.size - self.end)
                 file.truncate(self.end)
-                file.seek(self.end)
-                if file.write(data) != len(data):
-                    raise OSError(f"short write to {self.path}")
-            except OSError:
-                file.truncate(self.end)
-                self.size = self.end
-                raise
-        self.end += len(data)
-        self.size = self.end
+            self.size, self.failed = self.end, 0
 
     def materialise(self, draft: Draft, data: bytes) -> None:
         """Let the file appear with its header and these bytes; the first instance to do so wins."""
-        self.service.make_root()
-        file, name = self.service.new_file()
+        self.clear()
+        self.service.make_directories(self.path.parent)
+        temporary = self.service.write_temporary(self.path, draft.line + data)
         try:
-            with file:
-                file.write(draft.line + data)
-            self.service.sync(name)
-            os.link(name, self.path)
-            self.service.sync(self.service.root)
+            self.service.sync_temporary(temporary)
+            draft.debris = mark_of(temporary)
+            self.service.publish(temporary, self.path)
+            self.end = self.size = self.path.stat().st_size
         except FileExistsError as cause:
+            draft.debris = None
             raise SessionAlreadyExistsError(
                 f"session {self.id!r} was stored by another instance", session_id=self.id
             ) from cause
+        except OSError:
+            self.try_to(self.clear)
+            raise
         finally:
-            os.unlink(name)
-        draft.stored = True
+            discard(temporary)
+        draft.stored, draft.debris = True, None
         self.service.drafts.pop(self.id)
-        self.end = self.size = len(draft.line) + len(data)
+
+    def clear(self) -> None:
+        """Take the name away from a file whose materialisation failed."""
+        if self.draft is not None and self.draft.debris is not None:
+            if mark_of(self.path) == self.draft.debris:
+                self.path.unlink()
+            self.service.sync_entry(self.path)
+            self.draft.debris = None
+
+    def undo(self) -> None:
+        """Leave nothing of what failed."""
+        if self.draft is not None and not self.draft.stored:
+            self.clear()
+        elif self.failed:
+            self.cut()
+
+    def try_to(self, repair: Callable[[], None]) -> None:
+        """Repair at once, or leave it to the next call."""
+        try:
+            repair()
+        except (OSError, SessionOwnershipLostError):
+            logger.warning("session %r: what failed is not undone yet", self.id, exc_info=True)
 
     async def flush(self) -> None:
         """Everything resolved is in the file already; an empty session is stored now (MAT-04)."""
         self.check_writable()
         if self.draft is not None and not self.draft.stored:
             self.materialise(self.draft, b"")
-        else:
-            self.check_there()
+        self.undo()
+        self.check_there()
 
     def check_there(self) -> None:
         """Refuse where the file is not there, or not as long as this handle left it."""
@@ -192,9 +258,21 @@ class PlainHandle:
 
     async def close(self) -> None:
         """Give ownership up; a session that was never stored never was."""
+        self.let_go(self.undo)
+
+    def let_go(self, last: Callable[[], None]) -> None:
+        """Close after a last step, and give ownership up whether or not that fails; again has the same outcome."""
         if not self.closed:
             self.closed = True
-            self.service.release(self)
+            try:
+                if self.service.writers.get(self.id) is self:
+                    last()
+            except (SessionPersistenceError, OSError) as failure:
+                self.failure_of_close = failure
+            finally:
+                self.service.release(self)
+        if self.failure_of_close is not None:
+            raise self.failure_of_close
 
     async def __aenter__(self) -> Self:
         return self
@@ -234,11 +312,16 @@ class PlainFiles:
 
     def stored(self, session_id: str) -> Stored | None:
         """What that file says now, or None where there is none."""
-        return load(self.place(session_id))
+        return load(self.place(session_id), upto=self.upto(session_id))
+
+    def upto(self, session_id: str) -> int | None:
+        """Where a log ends whatever stands behind it, because its writer could not undo what failed; else None."""
+        writer = self.writers.get(session_id)
+        return writer.end if writer is not None and writer.failed else None
 
     def stored_ids(self) -> list[str]:
         """The sessions that have a file."""
-        return [id_of(path) for path in self.root.glob(f"*{SUFFIX}")]
+        return [id_of(Path(name)) for name in names_in(self.root) if name.endswith(SUFFIX)]
 
     def is_stored(self, session_id: str) -> bool:
         """Whether the id is taken in storage.
@@ -249,16 +332,40 @@ class PlainFiles:
         path = self.place(session_id)
         if len(path.name) > LONGEST_NAME:
             raise ValueError(f"id={session_id!r:.80}: too long for a file name")
-        return path.exists()
+        return is_there(path)
 
-    def new_file(self) -> tuple[BinaryIO, Path]:
-        """An empty file in the root, under a name that no session has, and that name."""
-        handle, name = tempfile.mkstemp(dir=self.root, prefix=".", suffix=".tmp")
-        return os.fdopen(handle, "wb"), Path(name)
+    def make_directories(self, directory: Path) -> None:
+        """Let it be there."""
+        directory.mkdir(parents=True, exist_ok=True)
 
-    def make_root(self) -> None:
-        """Let the directory of all sessions be there."""
-        self.root.mkdir(parents=True, exist_ok=True)
+    def new_file(self, directory: Path) -> tuple[BinaryIO, Path]:
+        """An empty, unbuffered file under a name that no session has, and that name."""
+        handle, name = tempfile.mkstemp(dir=directory, prefix=".", suffix=".tmp")
+        return os.fdopen(handle, "wb", buffering=0), Path(name)
+
+    def write_temporary(self, path: Path, data: bytes) -> Path:
+        """Write what is to stand at a path beside it, or leave nothing there."""
+        file, temporary = self.new_file(path.parent)
+        try:
+            with file:
+                write_all(file, data)
+        except BaseException:
+            discard(temporary)
+            raise
+        return temporary
+
+    def sync_temporary(self, temporary: Path) -> None:
+        """Make it durable before it gets its name."""
+        self.sync(temporary)
+
+    def publish(self, temporary: Path, path: Path) -> None:
+        """Give a file its name, never in place of another."""
+        link_new(temporary, path)
+        self.sync_entry(path)
+
+    def sync_entry(self, path: Path) -> None:
+        """Make the name of a file durable."""
+        self.sync(path.parent)
 
     def sync(self, path: Path) -> None:
         """Nothing: what was written outlives the process, and no more than that is claimed."""
@@ -312,7 +419,7 @@ class PlainFiles:
             try:
                 snapshot = self.snapshot(session_id)
             except SessionPersistenceError as problem:
-                logging.getLogger(__name__).warning("left out of the list: %s", problem)
+                logger.warning("left out of the list: %s", problem)
                 continue
             if snapshot is not None:
                 found.append(snapshot)
@@ -375,7 +482,7 @@ class EagerFiles(PlainFiles):
 def location(root: Path, session_id: str) -> Path | None:
     """The file of a session, or None before there is one."""
     path = path_of(root, session_id)
-    return path if len(path.name) <= LONGEST_NAME and path.exists() else None
+    return path if len(path.name) <= LONGEST_NAME and is_there(path) else None
 
 
 plain_files = Backend(
