@@ -15,6 +15,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from conformance.contract import CONTRACT_ERRORS
+from conformance.drivers.errors import SetupError
 from conformance.model.history import (
     ErrorView,
     Hung,
@@ -93,11 +95,20 @@ def _in_child(look: Callable[[], Outcome], room: int, writable: int) -> None:
             outcome = look()
         except MemoryError as error:
             outcome = Raised(ErrorView("MemoryError", "MemoryError", str(error)))
+        except SetupError as error:
+            # Here an instance that does not come up is an answer like any other.
+            outcome = Raised(_view_of(error.__cause__ or error))
         data = json.dumps(outcome_to_json(outcome)).encode()
         while data:
             data = data[os.write(writable, data) :]
     finally:
         os._exit(0)
+
+
+def _view_of(error: BaseException) -> ErrorView:
+    kinds = (name for name, kind in CONTRACT_ERRORS.items() if isinstance(error, kind))
+    name = type(error).__name__
+    return ErrorView(next(kinds, name), name, str(error)[:2000])
 
 
 def _all_of(readable: int, until: float) -> tuple[bytes, bool]:
