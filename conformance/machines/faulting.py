@@ -3,7 +3,8 @@
 Promises: for every kind of fault the n-th call fails, for n = 1, 2, … until a life ends without it, once by itself and
 once with every later call of its kind. Whatever rejects is followed by looks at what everybody must still see, by the
 same call again while storage fails, and once more when it works; then life goes on, and in the end fresh instances have
-to show everything, in some sweeps after the power was lost. What was tried is counted and told.
+to show everything. In some sweeps the power is lost as soon as the call was made up for or got by, for what is written
+later may save what a failed sync had dropped. What was tried is counted and told.
 
 Does not: judge, or know which storage calls a backend makes.
 """
@@ -100,6 +101,15 @@ GROUPS: dict[str, tuple[Mode, ...]] = {
 """Name of a sweep -> the kinds of faults in it."""
 
 
+def is_lost(outcome: Outcome) -> bool:
+    """Whether a handle says that it owns nothing any more."""
+    return isinstance(outcome, Raised) and outcome.error.kind == "SessionOwnershipLostError"
+
+
+class _MadeUpForError(Exception):
+    """What failed was done again: the power may be lost. Never leaves this module."""
+
+
 class Life:
     """One life under one fault.
 
@@ -130,8 +140,11 @@ class Life:
         self._create("b")
         self._append("b")
         do(self._fails)
-        self._begin()
-        self._go_on()
+        try:
+            self._begin()
+            self._go_on()
+        except _MadeUpForError:
+            do(Heal())
         self._end()
         trouble = self._execution.judge.world.trouble
         return trouble is not None and trouble.fired > 0
@@ -162,7 +175,7 @@ class Life:
         do = self._execution.do
         do(Heal())
         if self._preset:
-            do(Flush(self._writers["a"]))
+            self._cover("a")
             self._execution.crash(self._preset, _Everything())
         else:
             self._close("a")
@@ -179,6 +192,17 @@ class Life:
                     self._close(name)
             do(CloseInstance(self._instance))
 
+    def _cover(self, name: str) -> None:
+        """A last barrier; where its owner is spent or closed by the next one, in another instance every other time."""
+        handle = self._execution.judge.world.handles.get(self._writers.get(name, 0))
+        outcome = None if handle is None or handle.closed else self._execution.do(Flush(handle.number))
+        if outcome is None or is_lost(outcome):
+            self._execution.do(Close(self._writers.get(name, 0)))
+            if self._fails.sticky:
+                self._fresh()
+            self._own(name)
+            self._execution.do(Flush(self._writers[name]))
+
     # -- calls, and what comes after one that failed ----------------------------------------------
 
     def _call(self, operation: Operation) -> Outcome:
@@ -186,6 +210,10 @@ class Life:
         if isinstance(outcome, Raised) and outcome.error.fault and not self._answered:
             self._answered = True
             return self._answer(operation, outcome)
+        trouble = self._execution.judge.world.trouble
+        if self._preset and trouble is not None and trouble.fails_now and not self._answered:
+            self._answered = True
+            raise _MadeUpForError
         return outcome
 
     def _answer(self, operation: Operation, outcome: Outcome) -> Outcome:
@@ -200,9 +228,11 @@ class Life:
         self._look_around(operation)
         self._append("b")
         again = self._again(operation)
-        if again is None or not isinstance(outcome, Raised):
-            return outcome
-        return do(again)
+        if again is not None and isinstance(outcome, Raised):
+            outcome = do(again)
+        if self._preset:
+            raise _MadeUpForError
+        return outcome
 
     def _again(self, operation: Operation) -> Operation | None:
         """The same call once more, where that means something."""
@@ -235,7 +265,7 @@ class Life:
         first = len(self._log(name))
         events = [sweep_event(name, seq) for seq in range(first, first + size)]
         outcome = self._call(Append(self._writers[name], events))
-        if isinstance(outcome, Raised) and outcome.error.kind == "SessionOwnershipLostError":
+        if is_lost(outcome):
             # It ended itself, as it may after a failed sync: the next owner does it.
             self._execution.do(Close(self._writers[name]))
             self._own(name)
