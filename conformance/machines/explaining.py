@@ -2,8 +2,9 @@
 
 Promises: the program before the crash is taken as it is, made short by whoever found it. Of its crashes the smallest is
 looked for: the weakest preset first, in it the earliest point, there the fewest lost effects and tears. Then the cause:
-where the crash took what a barrier had covered, barriers are tried (``barriers``); where it took only what nobody had
-promised, recovery itself is at fault, and no barrier is offered.
+where the crash took what a barrier had covered, barriers are tried (``barriers``), unless a sync of it had failed, for
+then it has to be written again; where it took only what nobody had promised, recovery itself is at fault, and no
+barrier is offered.
 
 Does not: judge. Every state that is told of was performed as a whole program, and the model blamed the clause.
 """
@@ -22,11 +23,12 @@ from conformance.machines.laboratory import Confirmed, Laboratory
 from conformance.machines.points import Point, Recorded, points, record
 from conformance.model.operations import Crash, Operation
 from conformance.report.crash_text import CrashStory
-from conformance.sim.disk.fates import TAKEN, fates_of, told
+from conformance.sim.disk.fates import TAKEN, fates_of, name_at, told
 from conformance.sim.disk.image import Tree
-from conformance.sim.disk.ops import Marker
+from conformance.sim.disk.ops import Marker, SyncFailed
 from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.states import BUDGET, Disk, State
+from conformance.sim.disk.trace import Trace
 
 SECONDS = 8.0
 """How long one finding may be explained, its barriers included."""
@@ -141,7 +143,8 @@ class Explainer:
         following = next((op for op in later if not isinstance(op, Marker)), None)
         cause = cause_of(trace, following, found.preset, state, violation, covered=covered)
         barriers: tuple[str, ...] = ()
-        if covered:
+        dropped = _dropped(trace, lost) if covered else ()
+        if covered and not dropped:
             tried = missing_barriers(recorded, found.preset, lost, self._fits, seconds=self._left())
             barriers = tuple(" and ".join(each.text(recorded.frozen.trace) for each in every) for every in tried)
         return CrashStory(
@@ -152,6 +155,7 @@ class Explainer:
             table=told(trace, fates),
             before=_files(trace.image.tree()),
             after=_files(state.tree),
+            dropped=dropped,
         )
 
     def _left(self) -> float:
@@ -159,6 +163,17 @@ class Explainer:
 
     def _fits(self, recorded: Recorded, point: Point, state: State) -> bool:
         return self._laboratory.fits(state, point.promises, recorded.frozen)
+
+
+def _dropped(trace: Trace, lost: Sequence[int]) -> tuple[str, ...]:
+    """The files of which something is lost that a sync had been asked for, and failed."""
+    first = {getattr(trace.ops[index], "ino", -1): index for index in reversed(lost)}
+    failed = [
+        name_at(trace, index, op.ino)
+        for index, op in enumerate(trace.ops)
+        if isinstance(op, SyncFailed) and first.get(op.ino, index) < index
+    ]
+    return tuple(dict.fromkeys(failed))
 
 
 def _files(tree: Tree) -> dict[str, bytes | str]:

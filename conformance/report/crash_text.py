@@ -28,6 +28,7 @@ class CrashStory:
         preset: the weakest adversary that leaves such a state. cause: its class.
         is_recovery: the crash took nothing that was promised: what is found is handled wrongly.
         barriers: each of them alone leaves no failing state; empty where none does, or none is needed.
+        dropped: paths of files of which a failed sync dropped what the crash then took: no later sync would save that.
         table: the disk operations since the last point at which everything was durable, with what became of each.
         before: the files as readers saw them; after: as the crash left them.
     """
@@ -39,6 +40,7 @@ class CrashStory:
     table: tuple[str, ...]
     before: Files
     after: Files
+    dropped: tuple[str, ...] = ()
 
     def lines(self) -> tuple[str, ...]:
         """The story, line by line."""
@@ -58,6 +60,9 @@ class CrashStory:
             yield "recovery: the crash took nothing that was promised; what it left is handled wrongly on opening"
         elif self.cause == "stranded buffer":
             yield "no barrier helps: the bytes had not left the process when the call returned"
+        elif self.dropped:
+            yield "missing write: after a sync that failed the data has to be written again, before the next sync:"
+            yield from (f"               {path}" for path in self.dropped)
         elif self.barriers:
             yield f"missing barrier: {self.barriers[0]}"
             yield from (f"             or: {each}" for each in self.barriers[1:])

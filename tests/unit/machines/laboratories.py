@@ -15,7 +15,7 @@ from conformance.machines.sweep import CrashSweep, Tier
 from conformance.sim.disk import Patching
 
 ROOT = Path(__file__).resolve().parents[3]
-DUR, TORN = "tests/mutants/dur.py", "tests/mutants/torn.py"
+DUR, FAULT, TORN = "tests/mutants/dur.py", "tests/mutants/fault.py", "tests/mutants/torn.py"
 QUICK = Tier(calls=2, second_lives=1)
 
 

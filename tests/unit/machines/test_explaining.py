@@ -6,11 +6,12 @@ import pytest
 
 from conformance.machines.barriers import Barrier
 from conformance.machines.explaining import Explained, Explainer
+from conformance.machines.faulting import FaultSweep
 from conformance.machines.job import Finding, Job
 from conformance.machines.sweep import Tier
 from conformance.model.operations import Crash
 from conformance.report.crash_text import CrashStory, hexdump
-from tests.unit.machines.laboratories import DUR, TORN, job_for, swept
+from tests.unit.machines.laboratories import DUR, FAULT, TORN, job_for, swept
 
 pytestmark = pytest.mark.usefixtures("patched")
 
@@ -45,6 +46,21 @@ def test_a_recovery_that_fuses_is_told_as_such() -> None:
     story = explained(f"{TORN}:no_tail_repair", "ext4", "TORN-02").story
     assert (story.cause, story.is_recovery, story.barriers) == ("fused record", True, ())
     assert any(line.startswith("recovery:") for line in story.lines())
+
+
+def test_after_a_failed_sync_no_barrier_is_offered() -> None:
+    """What a failed sync dropped has to be written again: the file is named, and no sync is said to be missing."""
+    with job_for(f"{FAULT}:retries_failed_fsync") as job:
+        job.presets = ("ext4",)
+        job.wanted = {"FAULT-03"}.__contains__
+        FaultSweep(job, "sync").run()
+        found = Explainer(job, PRESETS).explain(job.findings["FAULT-03"])
+    assert found is not None
+    assert (found.story.preset, found.story.is_recovery, found.story.barriers) == ("ext4", False, ())
+    assert found.story.dropped == ("a/a.jsonl",)
+    text = "\n".join(found.lines)
+    assert "missing write: after a sync that failed the data has to be written again" in text
+    assert "missing barrier" not in text
 
 
 def test_the_crash_that_is_told_is_small() -> None:

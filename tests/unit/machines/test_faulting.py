@@ -17,11 +17,10 @@ from conformance.machines import faulting
 from conformance.machines.faulting import ALL_BUT_ONE, GROUPS, FaultSweep, Mode
 from conformance.machines.job import BudgetSpent, Job
 from conformance.model.operations import Crash, Fail, Program
-from tests.unit.machines.laboratories import ROOT
+from tests.unit.machines.laboratories import FAULT, ROOT
 
 pytestmark = pytest.mark.usefixtures("patched")
 
-FAULT = "tests/mutants/fault.py"
 SMALL = (Mode(("rename", "unlink"), "EBUSY"), Mode(("write",), "", "short", ALL_BUT_ONE, once=True))
 """Few calls are hit by these: twice the first kind, once the second."""
 
