@@ -264,7 +264,7 @@ class read_error_is_told_as_corruption(PlainFiles):
 
 @planted(GOOD, breaks="FAULT-04")
 class log_ends_where_reading_fails(GoodFiles):
-    """A log is read piece by piece, and what was read before an error is what there is."""
+    """A log is read in pieces, and what was read before an error is what there is."""
 
     def content(self, path: Path) -> bytes | None:
         """As much as can be read."""
@@ -272,8 +272,8 @@ class log_ends_where_reading_fails(GoodFiles):
             return None
         found = b""
         with path.open("rb", buffering=0) as file, suppress(OSError):
-            while piece := file.read(100):
-                found += piece
+            for size in (200, -1):
+                found += file.read(size)
         return found
 
 
