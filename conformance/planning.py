@@ -216,7 +216,7 @@ def make_plan(settings: Settings) -> Plan:
     wanted = frozenset(rulings)
     tier = PROFILES[settings.profile].tier
     # What is quick comes first: what it leaves of its time is for the others.
-    swept = (*sweeps(tier), *fault_sweeps())
+    swept = (*sweeps(tier), *fault_sweeps(tier))
     checks: list[Scenario | MachineSpec] = [*SCENARIOS, *damage_sweeps(tier), *MACHINES, *swept]
     items = tuple(
         _item(check, backend, route, rulings, settings) for check in checks if wanted.intersection(check.clauses)

@@ -8,6 +8,7 @@ weakest preset that every backend which claims to survive it has to withstand.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from conformance.checks.registry import scenario
@@ -185,15 +186,15 @@ def looking_changes_nothing(s: Script) -> None:
 @scenario("DUR-06", needs=CRASHING)
 def a_crash_inside_recovery_does_no_more_harm(s: Script) -> None:
     """The process dies again while it opens the session for writing, and again right after: nothing more is lost."""
-    for seed in SEEDS:
-        name = f"s{seed}"
+    for seed, after in product(range(3), range(1, 7)):
+        name = f"s{seed}-{after}"
         w = s.create(s.instance(), name)
         s.append(w, batch(0, 2))
         s.flush(w)
         s.crash("kill", during=Append(w, [event(2, data={"text": LARGE})]), seed=seed)
         a = s.instance()
         s.read(s.open(a, name))
-        s.crash("kill", during=OpenSession(a, s.next_handle(), name, "write"), seed=seed)
+        s.crash("kill", during=OpenSession(a, s.next_handle(), name, "write"), after=after)
         b = s.instance()
         s.read(s.open(b, name, "write"))
         s.crash("kill")

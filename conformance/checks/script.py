@@ -217,13 +217,17 @@ class Script:
         takes: Literal["nothing", "everything"] = "nothing",
         seed: int | None = None,
         at_once: bool = False,
+        after: int | None = None,
     ) -> Outcome:
         """Every instance dies, after the latest call or inside ``during``.
 
         Args:
             takes: of what was not durable. seed: draws where inside the call it dies and what is lost, instead.
             at_once: nothing that was done since the latest call returned has been done; nothing else is lost.
+            after: so many disk operations of ``during`` have been done, and nothing is lost.
         """
+        if after is not None:
+            return self._execution.do(Crash(preset, during, after))
         if at_once:
             return self._execution.do(Crash(preset, after=0))
         choices: Choices = _Takes(everything=takes == "everything") if seed is None else SeededChoices(seed)

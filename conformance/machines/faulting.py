@@ -17,6 +17,7 @@ from itertools import count
 from conformance.clauses import Need, Violation
 from conformance.drivers.execution import Execution
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.machines.sweep import Tier
 from conformance.machines.workloads import sweep_event
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import (
@@ -43,6 +44,10 @@ from conformance.sim.disk.states import WHAT_A_CRASH_TAKES
 
 ALL_BUT_ONE = 1 << 40
 """More bytes than any write has: a short write takes all but one of them."""
+
+
+FIRST_CALLS = 4
+"""Where a run is to be shallow, no later call of a kind fails than this one."""
 
 
 class _Everything(Choices):
@@ -325,10 +330,12 @@ class FaultSweep:
     Attributes:
         job: the backend, its limits, and where findings go.
         name: of the group of faults.
+        most: of each kind no later call fails than this one; None for no limit.
     """
 
     job: Job
     name: str
+    most: int | None = None
     coverage: Coverage = field(default_factory=Coverage)
 
     def run(self) -> None:
@@ -338,7 +345,7 @@ class FaultSweep:
         going_on = [(mode, sticky, end) for mode, sticky in every for end in ("", *losses)]
         self.coverage.of_modes = len(going_on)
         try:
-            for nth in count(1):
+            for nth in count(1) if self.most is None else range(1, self.most + 1):
                 # Every kind of fault at the n-th call before any at the next, for time may run out.
                 for mode, sticky, end in tuple(going_on):
                     self.job.check_budget()
@@ -372,17 +379,18 @@ CLAUSES_OF_FAULTS: tuple[str, ...] = tuple(
 """What a sweep can witness."""
 
 
-def fault_sweeps() -> tuple[MachineSpec, ...]:
-    """One sweep for each group of faults."""
-    return tuple(_spec(name) for name in GROUPS)
+def fault_sweeps(tier: Tier) -> tuple[MachineSpec, ...]:
+    """One sweep for each group of faults; a shallow run looks at the first calls only."""
+    most = FIRST_CALLS if tier.calls < 4 else None
+    return tuple(_spec(name, most) for name in GROUPS)
 
 
-def _spec(name: str) -> MachineSpec:
+def _spec(name: str, most: int | None) -> MachineSpec:
     return MachineSpec(
         name=f"fault[{name}]",
         clauses=CLAUSES_OF_FAULTS,
         needs=frozenset({Need.FAULTS, Need.FRESH}),
         title=f"One life of two sessions, each time with another {name} call that fails",
-        hunt=lambda job: FaultSweep(job, name).run(),
+        hunt=lambda job: FaultSweep(job, name, most).run(),
         kind="sweep",
     )

@@ -13,6 +13,11 @@ from conformance.cli.app import torntail
 Command = Callable[..., Result]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def once_patched(patched: None) -> None:
+    """Each command that runs a backend would look through this whole process for itself."""
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory."""

@@ -264,7 +264,7 @@ def _has_header(path: Path) -> bool:
     return False
 
 
-@planted(FILES, breaks="FMT-09", also=("TORN-04",), report="R180")
+@planted(FILES, breaks="FMT-09", also=("TORN-04", "ID-04"), report="R180")
 class unreadable_file_is_no_session(PlainFiles):
     """What has no header that can be read is taken for what a torn creation left."""
 

@@ -101,10 +101,9 @@ class nfc_normalised(_Renaming):
 class long_id_fails_when_it_is_written(PlainFiles):
     """Nobody counts the length of a name before the file is made."""
 
-    def place(self, session_id: str) -> Path:
-        """Any length, of a path that has it in a directory."""
-        path = super().place(session_id)
-        return path if len(path.name) <= 255 else self.root / path.name[:200] / path.name[200:400]
+    def is_stored(self, session_id: str) -> bool:
+        """A name that no file has is not taken."""
+        return len(self.place(session_id).name) <= 255 and super().is_stored(session_id)
 
 
 @planted(FILES, breaks="ID-01", report="R251")
@@ -136,6 +135,14 @@ class path_traversal(_Renaming):
         if self.root.exists() and session_id in self.drafts:
             path.parent.mkdir(parents=True, exist_ok=True)
         return path
+
+    def stored(self, session_id: str) -> Stored | None:
+        """None where another session leads to the same file."""
+        path = self.place(session_id)
+        found = load(path, checked=False)
+        if found is not None and found.header.id != session_id:
+            return None if self.place(found.header.id).resolve() == path.resolve() else super().stored(session_id)
+        return found
 
 
 @planted(FILES, breaks="ID-03")

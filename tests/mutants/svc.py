@@ -194,6 +194,7 @@ class list_throws(PlainFiles):
 
     async def list(self) -> list[SessionSnapshot]:
         """Describe every session, or none."""
+        self.check_open()
         found = [self.snapshot(session_id) for session_id in dict.fromkeys([*self.drafts, *self.stored_ids()])]
         return [each for each in found if each is not None]
 

@@ -15,6 +15,7 @@ from conformance.contract import Backend
 from conformance.drivers.errors import KitError
 from conformance.drivers.loading import load_file
 from conformance.machines import MACHINES, MachineSpec
+from conformance.machines.faulting import GROUPS
 from conformance.report.events import FailureFound
 from tests.quality.conforming import CONFORMING, Conforming
 from tests.quality.matrix import (
@@ -145,6 +146,12 @@ def test_machines_are_silent(machine: MachineSpec, backend: Conforming, seed: in
 @pytest.mark.usefixtures("alert")
 @pytest.mark.parametrize("backend", [pytest.param(each, id=each.name) for each in SILENT])
 def test_sweeps_are_silent(backend: Conforming, tmp_path: Path) -> None:
-    """No crash at any point of a short workload leaves a conforming backend in a state that is called wrong."""
+    """No crash, fault or damage of a short workload leaves a conforming backend in a state that is called wrong.
+
+    Without soak each backend meets one group of faults, and the next one the next.
+    """
     plan = plan_for(backend.spec, tmp_path, profile=SWEEP)
+    groups = list(GROUPS) if IS_SOAK else [list(GROUPS)[CONFORMING.index(backend) % len(GROUPS)]]
+    left_out = {f"conformance::sweep::fault[{each}]" for each in GROUPS if each not in groups}
+    plan = replace(plan, items=tuple(item for item in plan.items if item.id not in left_out))
     assert [told(found) for found in findings(plan, "sweep")] == []

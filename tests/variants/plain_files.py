@@ -248,8 +248,9 @@ class PlainHandle:
         self.check_writable()
         if self.draft is not None and not self.draft.stored:
             self.materialise(self.draft, b"")
-        self.undo()
-        self.check_there()
+        else:
+            self.undo()
+            self.check_there()
 
     def check_there(self) -> None:
         """Refuse where the file is not there, or not as long as this handle left it."""
