@@ -65,6 +65,7 @@ class failed_sweep_names_nobody(PlainFiles):
 
     async def flush(self) -> None:
         """Collect them."""
+        self.check_open()
         failures = []
         for handle in list(self.writers.values()):
             try:
