@@ -257,7 +257,7 @@ def run_program(
     damages = any(isinstance(operation, Damage) for operation in program.operations)
     if crashes and any(isinstance(operation, StartCounting) for operation in program.operations):
         raise UsageError(
-            "a program counts what calls use, or its storage crashes or fails: one recording cannot do both"
+            "a program counts what calls use, or it crashes or its storage fails: one recording cannot do both"
         )
     execution = Execution(
         backend, root, partner=partner, journal=journal, watchdog=watchdog, crashes=crashes, damages=damages
