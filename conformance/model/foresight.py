@@ -222,7 +222,9 @@ def _stake(judge: Judge, session: Session, flight: _Flight) -> Stake:
     world = judge.world
     since = world.aftermath.step if world.aftermath is not None else -1
     grown = session.grown_at > since and bool(session.log)
-    claims = judge.capabilities.append_durability == "append" and grown
+    # While it is not known how its log ends, an append that failed may be counted in it, and was promised nothing.
+    known = session.recovery is None or session.recovery.fixed
+    claims = judge.capabilities.append_durability == "append" and grown and known
     upto = max(session.barrier_call, session.grown_call) if claims else session.barrier_call
     own = {call for call, name in world.about.items() if name is None or name == session.id}
     this_life = own if world.aftermath is None else {call for call in own if call > world.aftermath.call}

@@ -15,6 +15,7 @@ from tests.unit.model.fault_histories import (
     FAIL,
     FAILED,
     HEAL,
+    KILLED,
     READ,
     SHORT,
     STORED,
@@ -176,3 +177,13 @@ def test_without_a_fault_nothing_is_excused() -> None:
     assert found is not None
     steps = (up(), FAIL, HEAL, stat(None).raises("OSError", fault=True))
     assert judge_history(history(steps), PLAIN).violation is not None
+
+
+def test_a_failed_append_is_promised_nothing_though_appends_are_durable() -> None:
+    """Where nobody looked since a close failed, a barrier and a crash make nothing of a batch that was rejected."""
+    claims = Capabilities(append_durability="append")
+    steps = (*FAILED, close(1).meets(WRITE), HEAL, owned(2), flush(2), KILLED, up(2))
+    for count in (1, 2):
+        found = judge_history(history((*steps, stat(snap(count, 1), on=2))), claims).violation
+        assert found is None, found
+    assert judge_history(history((*steps, stat(snap(3, 1), on=2))), claims).violation is not None
