@@ -315,7 +315,7 @@ def _snapshots_fit(promise: Promise, stat: Any, listed: SnapshotView | None, cou
             return False
         number, size = view.event_count, view.size_bytes
         # Only what was read says which of the counts that are promised is right.
-        if number is not None and (type(number) is not int or number != count):
+        if number is not None and (type(number) is not int or number < 0 or number != count):
             return False
         if size is not None and (type(size) is not int or size < 0 or view.artifact_size not in (None, size)):
             return False
