@@ -21,11 +21,16 @@ _EXECUTOR = "asyncio_"
 
 
 class Baseline:
-    """What this process has at one moment."""
+    """What this process has at one moment.
+
+    Attributes:
+        is_told: the operating system tells which descriptors are open; where it does not, nothing can be said.
+    """
 
     def __init__(self) -> None:
         self._elsewhere = ""
         self._descriptors = set(_open_descriptors())
+        self.is_told = bool(self._descriptors)
         self._threads = set(threading.enumerate())
 
     def left(self, root: Path, tasks: Sequence[str], *, world: Path) -> LeftView:

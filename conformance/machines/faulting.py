@@ -349,10 +349,11 @@ class FaultSweep:
                 # Every kind of fault at the n-th call before any at the next, for time may run out.
                 for mode, sticky, end in tuple(going_on):
                     self.job.check_budget()
-                    if self._life(mode.at(nth, sticky=sticky), end):
-                        self.coverage.calls += 1
-                    else:
-                        self.coverage.modes += 1
+                    came = self._life(mode.at(nth, sticky=sticky), end)
+                    self.coverage.calls += came is not False
+                    if not came:
+                        # A kind that ended with a finding is not covered: later calls of it were not tried.
+                        self.coverage.modes += came is False
                         going_on.remove((mode, sticky, end))
                 if not going_on:
                     break
@@ -360,15 +361,15 @@ class FaultSweep:
             pass
         self.job.coverage = self.coverage.line(self.name, tuple(losses))
 
-    def _life(self, fails: Fail, end: str) -> bool:
-        """Whether the fault came, so that a later call may fail too."""
+    def _life(self, fails: Fail, end: str) -> bool | None:
+        """Whether the fault came, so that a later call may fail too; None where it was met in the wrong way."""
         self.coverage.lives += 1
         execution = self.job.begin(crashes=True)
         try:
             return Life(execution, fails, end).live()
         except Violation as violation:
             # The first call whose failure is met in the wrong way explains it best; another one may hide behind it.
-            return not self.job.found(violation, execution)
+            return None if self.job.found(violation, execution) else True
         finally:
             self.job.end(execution)
 
