@@ -23,6 +23,7 @@ _EXPORTS = {
     "SessionHandle": "conformance.contract",
     "SessionHandleClosedError": "conformance.contract",
     "SessionHeader": "conformance.contract",
+    "SessionHub": "conformance.contract",
     "SessionOwnershipLostError": "conformance.contract",
     "SessionPersistence": "conformance.contract",
     "SessionPersistenceCorruptionError": "conformance.contract",

@@ -2,7 +2,7 @@
 
 Standard library only: a backend imports this package and drags nothing else of the kit along. It promises that
 the records are plain data and that the validation neither writes nor keeps anything; it does not run, judge or
-load a backend.
+load a backend. The session hub only passes on what is published.
 """
 
 from conformance.contract.backend import SEAMS, Backend, Capabilities, Durability
@@ -20,6 +20,7 @@ from conformance.contract.errors import (
     SessionReadOnlyError,
 )
 from conformance.contract.headers import check_session_id, copy_header, materialize_create_header
+from conformance.contract.hub import SessionHub
 from conformance.contract.json_values import MAX_DEPTH, copy_json, snapshot_json
 from conformance.contract.protocols import SessionHandle, SessionPersistence
 from conformance.contract.records import (
@@ -65,6 +66,7 @@ __all__ = [
     "SessionHandle",
     "SessionHandleClosedError",
     "SessionHeader",
+    "SessionHub",
     "SessionOwnershipLostError",
     "SessionPersistence",
     "SessionPersistenceCorruptionError",
