@@ -1,9 +1,10 @@
 """The reference backends: JSONL logs with one directory for each session, framed (``jsonl``) and plain (``jsonl-raw``).
 
 The oracle of the kit, and an example to copy. It needs a POSIX system: ``flock``, hard links and directory syncs.
-From the top: ``service`` (who owns what), ``handle`` (order of calls), ``reader`` and ``writer`` (one handle's
-blocking work), ``store`` and ``opening`` (what this instance sees and owns), ``artifact``, ``place``, ``locks`` and
-``disk`` (files), ``zstd_codec`` and ``raw_codec`` with ``frames``, ``recovery`` and ``records`` (bytes).
+From the top: ``service`` (who owns what), ``handle`` (what a call does), ``turns`` (order of calls), ``reader`` and
+``writer`` (one handle's blocking work), ``store`` and ``opening`` (what this instance sees and owns), ``artifact``,
+``place``, ``locks`` and ``disk`` (files), ``zstd_codec`` and ``raw_codec`` with ``frames``, ``recovery`` and
+``records`` (bytes).
 ``reference_backend.memory`` is a third one, without storage.
 """
 

@@ -1,8 +1,7 @@
 """The two handles: argument checks and the order of things; the blocking work is in ``reader`` and ``writer``.
 
-Each mutation takes its turn in the order of the calls. Cancelling the call leaves it alone: a mutation that has not had
-its turn is dropped, one that has goes on to its end. Whatever is asked of the session afterwards waits until that is
-settled.
+Each mutation takes its turn in the order of the calls (``turns``). Cancelling the call leaves it alone. Whatever is
+asked of the session afterwards waits until that is settled.
 
 What writes or syncs is done in a thread. What only looks at a small file is not: handing it to a thread would take
 longer, and the loop longer to come round.
@@ -11,7 +10,6 @@ longer, and the loop longer to come round.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -28,10 +26,11 @@ from conformance.contract import (
     materialize_append_batch,
 )
 from reference_backend.artifact import LongLogError
-from reference_backend.jobs import finished, in_thread, take_note
+from reference_backend.jobs import finished, in_thread
 from reference_backend.positions import MAX_TEXT
 from reference_backend.reader import LogReader
 from reference_backend.records import encode_lines
+from reference_backend.turns import Turns
 from reference_backend.writer import Writer
 
 if TYPE_CHECKING:
@@ -167,24 +166,13 @@ class ReadHandle(_Handle):
             self._service.forget_reader(self)
 
 
-class _Turn:
-    """One mutation; ``abandoned`` when its caller was cancelled."""
-
-    __slots__ = ("abandoned",)
-
-    def __init__(self) -> None:
-        self.abandoned = False
-
-
 class WriteHandle(_Handle):
     """Owns a session until it is closed."""
 
     def __init__(self, service: JsonlPersistence, writer: Writer, reader: LogReader) -> None:
         super().__init__(service, writer.header, writer.inherited, "write", reader)
         self.writer = writer
-        self._mutex = asyncio.Lock()
-        self._waiting = 0
-        self._unsettled: set[asyncio.Future[None]] = set()
+        self._turns = Turns(service.jobs)
 
     async def append(self, events: list[SessionEvent]) -> None:
         """Store a contiguous batch; durable when it resolves."""
@@ -201,22 +189,22 @@ class WriteHandle(_Handle):
         lines = encode_lines(batch)
         if len(lines) > MAX_TEXT:
             raise ValueError(f"events: {len(lines)} bytes as JSON lines, at most {MAX_TEXT} fit in one batch: split it")
-        await self._in_turn(lambda: self._start_append(batch, lines))
+        await self._turns.take(lambda: self._start_append(batch, lines))
 
     async def flush(self) -> None:
         """The durability barrier; materialises a session without events."""
         self._refuse_if_closed()
-        if not self._waiting and self.writer.is_clean:
+        if self._turns.nobody_waits and self.writer.is_clean:
             # Nothing to write or sync: three small looks at the file are cheaper than a thread.
             self.writer.verify()
             return
-        await self._in_turn(self._start_flush)
+        await self._turns.take(self._start_flush)
 
     async def flush_in_sweep(self) -> None:
         """The service's flush of this handle: one that is being closed is left to its close, and waited for."""
         try:
             if not self.is_closing:
-                await self._in_turn(self._start_flush_unless_closing)
+                await self._turns.take(self._start_flush_unless_closing)
         finally:
             if self.is_closing:
                 await self.close()
@@ -224,12 +212,11 @@ class WriteHandle(_Handle):
     @property
     def is_settled(self) -> bool:
         """Whether there is nothing to wait for in ``settle``."""
-        return not self._unsettled
+        return self._turns.is_settled
 
     async def settle(self) -> None:
         """Wait for the mutations whose callers were cancelled."""
-        if self._unsettled:
-            await asyncio.wait(set(self._unsettled))
+        await self._turns.settle()
 
     def _start_append(self, batch: list[SessionEvent], lines: bytes) -> asyncio.Future[None]:
         assert_contiguous(batch, self.writer.next_seq, session_id=self.id)
@@ -241,69 +228,8 @@ class WriteHandle(_Handle):
     def _start_flush_unless_closing(self) -> asyncio.Future[None] | None:
         return None if self.is_closing else self._start_flush()
 
-    async def _in_turn(self, start: Callable[[], asyncio.Future[None] | None]) -> None:
-        """Start the work when all that was called before has ended, and wait for it."""
-        if self._waiting:
-            await self._in_line(start)
-            return
-        # Nothing is in the way: the lock is taken without a wait, and the turn needs no task of its own.
-        await self._mutex.acquire()
-        try:
-            work = start()
-        except BaseException:
-            self._mutex.release()
-            raise
-        if work is None:
-            self._mutex.release()
-            return
-        self._waiting += 1
-        ended = asyncio.get_running_loop().create_future()
-
-        def work_ended(_: asyncio.Future[None]) -> None:
-            self._waiting -= 1
-            self._mutex.release()
-            take_note(work)
-            if not ended.done():
-                ended.set_result(None)
-
-        work.add_done_callback(work_ended)
-        try:
-            await ended
-        except asyncio.CancelledError:
-            self._leave_unsettled(work)
-            raise
-        work.result()
-
-    async def _in_line(self, start: Callable[[], asyncio.Future[None] | None]) -> None:
-        turn = _Turn()
-        task = self._service.jobs.spawn(self._take_turn(turn, start))
-        self._waiting += 1
-        task.add_done_callback(self._turn_ended)
-        try:
-            await finished(task)
-        except asyncio.CancelledError:
-            turn.abandoned = True
-            self._leave_unsettled(task)
-            raise
-
-    async def _take_turn(self, turn: _Turn, start: Callable[[], asyncio.Future[None] | None]) -> None:
-        # Tasks start in the order they were made and the lock is first come, first served: that is the order of the
-        # calls.
-        async with self._mutex:
-            work = None if turn.abandoned else start()
-            if work is not None:
-                await work
-
-    def _leave_unsettled(self, turn: asyncio.Future[None]) -> None:
-        if not turn.done():
-            self._unsettled.add(turn)
-            turn.add_done_callback(self._unsettled.discard)
-
-    def _turn_ended(self, turn: asyncio.Future[None]) -> None:
-        self._waiting -= 1
-
     def _give_up_at_once(self) -> bool:
-        if self._waiting or self._mutex.locked() or not self.writer.is_idle or self._reader.is_busy:
+        if not self._turns.all_over or not self.writer.is_idle or self._reader.is_busy:
             return False
         try:
             self._release()
@@ -313,7 +239,7 @@ class WriteHandle(_Handle):
 
     async def _give_up(self) -> None:
         try:
-            async with self._mutex:
+            async with self._turns.last():
                 await in_thread(self._release)
         finally:
             self._service.forget_writer(self)
