@@ -1,10 +1,10 @@
 """The reference backends: JSONL logs with one directory for each session, framed (``jsonl``) and plain (``jsonl-raw``).
 
 The oracle of the kit, and an example to copy. It needs a POSIX system: ``flock``, hard links and directory syncs.
-From the top: ``service`` (who owns what), ``handle`` (what a call does), ``turns`` (order of calls), ``reader`` and
-``writer`` (one handle's blocking work), ``store`` and ``opening`` (what this instance sees and owns), ``artifact``,
-``place``, ``locks`` and ``disk`` (files), ``zstd_codec`` and ``raw_codec`` with ``frames``, ``recovery`` and
-``records`` (bytes).
+From the top: ``service`` (who owns what), ``handle`` (what a call does), ``turns`` (order of calls), ``live``
+(published events), ``reader`` and ``writer`` (one handle's blocking work), ``store`` and ``opening`` (what this
+instance sees and owns), ``artifact``, ``place``, ``locks`` and ``disk`` (files), ``zstd_codec`` and ``raw_codec`` with
+``frames``, ``recovery`` and ``records`` (bytes).
 ``reference_backend.memory`` is a third one, without storage.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.contract import Backend, Capabilities
+from reference_backend.live import WINDOW, subscribe
 from reference_backend.place import Place
 from reference_backend.positions import Codec
 from reference_backend.raw_codec import RawCodec
@@ -29,6 +30,7 @@ _CLAIMS = Capabilities(
     cross_process_ownership=True,
     checksums=True,
     encodings=("jsonl.zstd", "jsonl"),
+    live_window=WINDOW,
 )
 
 
@@ -56,6 +58,7 @@ jsonl = Backend(
     open=_open_zstd,
     capabilities=_CLAIMS,
     location=lambda root, session_id: _artifact(_ZSTD, root, session_id),
+    live=subscribe,
 )
 
 jsonl_raw = Backend(
@@ -64,4 +67,5 @@ jsonl_raw = Backend(
     # Plain lines have no checksum: a changed byte inside a value goes unnoticed.
     capabilities=replace(_CLAIMS, checksums=False),
     location=lambda root, session_id: _artifact(_RAW, root, session_id),
+    live=subscribe,
 )

@@ -1,7 +1,8 @@
 """The two handles: argument checks and the order of things; the blocking work is in ``reader`` and ``writer``.
 
-Each mutation takes its turn in the order of the calls (``turns``). Cancelling the call leaves it alone. Whatever is
-asked of the session afterwards waits until that is settled.
+Each mutation takes its turn in the order of the calls (``turns``), and takes along what was published before it
+(``live``). Cancelling the call leaves it alone. Whatever is asked of the session afterwards waits until that is
+settled.
 
 What writes or syncs is done in a thread. What only looks at a small file is not: handing it to a thread would take
 longer, and the loop longer to come round.
@@ -10,8 +11,11 @@ longer, and the loop longer to come round.
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVarTuple
 
 from conformance.contract import (
     Access,
@@ -27,6 +31,7 @@ from conformance.contract import (
 )
 from reference_backend.artifact import LongLogError
 from reference_backend.jobs import finished, in_thread
+from reference_backend.live import LiveQueue, Taken
 from reference_backend.positions import MAX_TEXT
 from reference_backend.reader import LogReader
 from reference_backend.records import encode_lines
@@ -35,6 +40,10 @@ from reference_backend.writer import Writer
 
 if TYPE_CHECKING:
     from reference_backend.service import JsonlPersistence
+
+logger = logging.getLogger("torntail.reference")
+
+Ts = TypeVarTuple("Ts")
 
 
 class _Handle:
@@ -89,12 +98,17 @@ class _Handle:
 
     async def close(self) -> None:
         """Release the handle; every call has the outcome of the first."""
-        if not self._closed and (self._closing is not None or not self._close_at_once()):
-            if self._closing is None:
-                self._closing = self._service.jobs.spawn(self._close())
-            await finished(self._closing)
+        closing = self.begin_to_close()
+        if closing is not None:
+            await finished(closing)
         if self._failure is not None:
             raise self._failure
+
+    def begin_to_close(self) -> asyncio.Task[None] | None:
+        """Close at once, or start to, where neither was done before; gives what is under way of it. Raises nothing."""
+        if not self._closed and self._closing is None and not self._close_at_once():
+            self._closing = self._service.jobs.spawn(self._close())
+        return self._closing
 
     async def __aenter__(self) -> Self:
         return self
@@ -173,6 +187,7 @@ class WriteHandle(_Handle):
         super().__init__(service, writer.header, writer.inherited, "write", reader)
         self.writer = writer
         self._turns = Turns(service.jobs)
+        self._live = LiveQueue(self.id, self._drain_soon)
 
     async def append(self, events: list[SessionEvent]) -> None:
         """Store a contiguous batch; durable when it resolves."""
@@ -189,12 +204,21 @@ class WriteHandle(_Handle):
         lines = encode_lines(batch)
         if len(lines) > MAX_TEXT:
             raise ValueError(f"events: {len(lines)} bytes as JSON lines, at most {MAX_TEXT} fit in one batch: split it")
-        await self._turns.take(lambda: self._start_append(batch, lines))
+        mark = self._live.mark
+        await self._turns.take(lambda: self._start_append(batch, lines, mark))
+
+    def publish(self, event: SessionEvent) -> None:
+        """Take in an event that was published for this session, to be stored within the window (``live``)."""
+        try:
+            self._live.publish(event)
+        except SessionFormatUnsupportedError as error:
+            error.location = str(self.writer.place.path)
+            raise
 
     async def flush(self) -> None:
         """The durability barrier; materialises a session without events."""
         self._refuse_if_closed()
-        if self._turns.nobody_waits and self.writer.is_clean:
+        if self._turns.nobody_waits and not self._live and self.writer.is_clean:
             # Nothing to write or sync: three small looks at the file are cheaper than a thread.
             self.writer.verify()
             return
@@ -218,19 +242,83 @@ class WriteHandle(_Handle):
         """Wait for the mutations whose callers were cancelled."""
         await self._turns.settle()
 
-    def _start_append(self, batch: list[SessionEvent], lines: bytes) -> asyncio.Future[None]:
-        assert_contiguous(batch, self.writer.next_seq, session_id=self.id)
-        return in_thread(self.writer.append, lines, len(batch))
+    # -- published events ahead of the mutations ------------------------------------------------------------------
+
+    def _start_append(self, batch: list[SessionEvent], lines: bytes, mark: int) -> asyncio.Future[None]:
+        # What was published before the append was called goes first. What of that cannot be stored is no business of
+        # the append, which is judged by its own seqs.
+        taken = self._live.take(self.writer.next_seq, before=mark)
+        assert_contiguous(batch, self.writer.next_seq + taken.count, session_id=self.id)
+        self._live.begin(taken, all_of_it=False)
+        work = self._start(replace(taken, refused=None), self.writer.append, lines, len(batch))
+        work.add_done_callback(self._append_ended)
+        return work
+
+    def _append_ended(self, work: asyncio.Future[None]) -> None:
+        if not work.cancelled() and work.exception() is None:
+            self._live.resume()
 
     def _start_flush(self) -> asyncio.Future[None]:
-        return in_thread(self.writer.flush)
+        return self._start(self._take_all(), self.writer.flush)
 
     def _start_flush_unless_closing(self) -> asyncio.Future[None] | None:
         return None if self.is_closing else self._start_flush()
 
+    def _drain_soon(self) -> None:
+        self._service.jobs.spawn(self._drain())
+
+    async def _drain(self) -> None:
+        """Store what waits when its window has ended; a failure is told once, and left to whoever flushes next."""
+        try:
+            await self._turns.take(self._start_drain)
+        except Exception:
+            # The events are still there, and the next flush or close raises it again.
+            logger.warning(
+                "session %r: %d published events could not be stored; they wait for the next flush or close",
+                self.id,
+                len(self._live),
+                exc_info=True,
+            )
+
+    def _start_drain(self) -> asyncio.Future[None] | None:
+        self._live.due_is_done()
+        if not self._live:
+            # Something that was called before the window ended has stored it all, or a close has given it up.
+            return None
+        return self._start(self._take_all(), _nothing_more)
+
+    def _take_all(self) -> Taken:
+        taken = self._live.take(self.writer.next_seq)
+        self._live.begin(taken, all_of_it=True)
+        return taken
+
+    def _start(self, taken: Taken, then: Callable[[*Ts], None], *args: *Ts) -> asyncio.Future[None]:
+        """Store what was taken from the queue and, if nothing of it was refused, do the rest: one turn, one thread."""
+        before = self.writer.next_seq
+        work = in_thread(self._store_and, taken, then, *args)
+
+        def ended(_: asyncio.Future[None]) -> None:
+            # The log alone tells what was stored: a batch that failed was undone, and one that did not is in it even
+            # where what came after it failed.
+            self._live.end(min(self.writer.next_seq - before, taken.count))
+
+        work.add_done_callback(ended)
+        return work
+
+    def _store_and(self, taken: Taken, then: Callable[[*Ts], None], *args: *Ts) -> None:
+        self._store(taken)
+        then(*args)
+
+    def _store(self, taken: Taken) -> None:
+        if taken.count:
+            self.writer.append(taken.lines, taken.count)
+        if taken.refused is not None:
+            raise taken.refused
+
     def _give_up_at_once(self) -> bool:
-        if not self._turns.all_over or not self.writer.is_idle or self._reader.is_busy:
+        if not self._turns.all_over or self._live or not self.writer.is_idle or self._reader.is_busy:
             return False
+        self._live.stop()
         try:
             self._release()
         finally:
@@ -240,12 +328,24 @@ class WriteHandle(_Handle):
     async def _give_up(self) -> None:
         try:
             async with self._turns.last():
-                await in_thread(self._release)
+                taken = self._take_all()
+                await in_thread(self._store_and_release, taken)
         finally:
+            self._live.stop()
             self._service.forget_writer(self)
+
+    def _store_and_release(self, taken: Taken) -> None:
+        try:
+            self._store(taken)
+        finally:
+            self._release()
 
     def _release(self) -> None:
         try:
             self.writer.release()
         finally:
             self._reader.close()
+
+
+def _nothing_more() -> None:
+    """A batch is durable when it is stored."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from conformance.contract import (
@@ -59,6 +59,7 @@ class JsonlPersistence:
         self._arrived: asyncio.Event | None = None
         self._closing: asyncio.Task[None] | None = None
         self._closed = False
+        self._when_closed: list[Callable[[], None]] = []
 
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> WriteHandle:
         """Own a new session; only this instance sees it before its first append or flush."""
@@ -145,6 +146,14 @@ class JsonlPersistence:
         owner = self._owners.get(session_id)
         if owner is not None and not owner.is_settled:
             await owner.settle()
+
+    def owner(self, session_id: str) -> WriteHandle | None:
+        """The write handle of that session that has not been released yet, also while it is being closed."""
+        return self._owners.get(session_id)
+
+    def when_closed(self, call: Callable[[], None]) -> None:
+        """Call this when every handle is closed."""
+        self._when_closed.append(call)
 
     def forget_writer(self, handle: WriteHandle) -> None:
         """The handle was released: its session has no owner here."""
@@ -233,6 +242,8 @@ class JsonlPersistence:
         await _all_ended(closes)
         await self.jobs.drain()
         self._closed = True
+        while self._when_closed:
+            self._when_closed.pop()()
         _raise_failures("close", [(handle.id, task) for handle, task in zip(handles, closes, strict=True)])
 
     @asynccontextmanager
