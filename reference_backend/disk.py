@@ -9,6 +9,8 @@ import errno
 import os
 import stat
 
+from reference_backend.ranges import PAGE, SECTOR
+
 Identity = tuple[int, int]
 """Device and inode: which file it is, whatever its name."""
 
@@ -44,6 +46,31 @@ def sync_data(fd: int) -> None:
         os.fdatasync(fd)
     else:
         os.fsync(fd)
+
+
+def cut(fd: int, end: int) -> None:
+    """Make a file end at ``end``, durably. A crash on the way leaves the tail, no tail, or one that reads NUL from some
+    byte on to the end of a page or of the file, and recovery knows all three.
+
+    Just to cut does not do for a tail in several sectors. A page is written sector by sector, and not together with the
+    size: of the cut page the first sectors alone may arrive, and then NUL up to the edge of a sector stands before old
+    bytes, which no append leaves and which may as well be damage. So what lies in the page of the cut is blanked first,
+    from back to front and a sector at a time, which leaves nothing that could be torn. Behind a page that reads NUL
+    from ``end`` on it does not matter what becomes of the pages after it.
+
+    Raises:
+        OSError: the storage refused; call it again. What was blanked is blanked anew then: its sync may have failed.
+    """
+    size = os.fstat(fd).st_size
+    if size > end // SECTOR * SECTOR + SECTOR:
+        stop = min(size, end // PAGE * PAGE + PAGE)
+        while stop > end:
+            start = max(end, (stop - 1) // SECTOR * SECTOR)
+            write_all(fd, bytes(stop - start), start)
+            sync_data(fd)
+            stop = start
+    os.ftruncate(fd, end)
+    os.fsync(fd)
 
 
 def sync_directory(path: str) -> None:

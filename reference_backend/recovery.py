@@ -1,7 +1,8 @@
 """Recovery: pure functions from the bytes of a log to where it ends and what of its torn tail is kept.
 
 What a crash can leave. Each batch is synced before the next is written, and a write open syncs what it found before
-it writes; so only the last batch can be torn: cut anywhere, or with pages and sectors that read NUL. Everything
+it writes; so only the last batch can be torn: cut anywhere, or with pages and sectors that read NUL, up to the edge of
+a page or the end of the file (``disk.cut`` sees to it that a cut which is interrupted leaves nothing else). Everything
 before it was durable and has to be right. From that follow the three answers:
 
 - the last batch is whole: the log ends behind it;

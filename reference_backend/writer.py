@@ -31,6 +31,7 @@ from conformance.contract import (
 from reference_backend.artifact import Artifact, header_line, open_artifact
 from reference_backend.disk import (
     Identity,
+    cut,
     identity_of,
     is_file,
     remove,
@@ -246,8 +247,7 @@ class Writer:
         """Cut the file to the log's end, durably."""
         if self.log is not None:
             self._unrolled = True
-            os.ftruncate(self._fd, self.log.end)
-            os.fsync(self._fd)
+            cut(self._fd, self.log.end)
             self._size, self._unrolled = self.log.end, False
 
     def _try_to_roll_back(self) -> None:
