@@ -254,7 +254,8 @@ class PlainHandle:
 
     def check_there(self) -> None:
         """Refuse where the file is not there, or not as long as this handle left it."""
-        if not self.path.is_file() or self.path.stat().st_size != self.size:
+        mark = mark_of(self.path)
+        if mark is None or mark[2] != self.size:
             raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} was changed", session_id=self.id)
 
     async def close(self) -> None:
