@@ -26,7 +26,7 @@ from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding, Job, MachineSpec
 from conformance.machines.explaining import Explained, Explainer
 from conformance.machines.reduce import reduce_finding
-from conformance.model.history import event_to_json
+from conformance.model.history_forms import event_to_json
 from conformance.model.operations import Crash, Program
 from conformance.planning import PROFILES, RECORDED, Item, Plan, Profile, Settings, make_plan
 from conformance.report.cases import Case, CaseError, fingerprint, load_case

@@ -91,6 +91,7 @@ class _Handle:
         self._refuse_if_closed()
         offset, length = check_read_range(offset, length)
         await self._service.settle(self._header.id)
+        self._refuse_if_closed()
         try:
             return self._reader.read(offset, length, at_once=True)
         except LongLogError:

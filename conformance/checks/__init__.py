@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conformance.checks import (
     appending,
+    cancelling,
     closing,
     cost,
     crashes,
@@ -18,6 +19,7 @@ from conformance.checks import (
     identity,
     many,
     materialisation,
+    overlapping,
     ownership,
     reading,
     replacing,
@@ -47,6 +49,8 @@ _MODULES = (
     replacing,
     faults,
     fault_ends,
+    overlapping,
+    cancelling,
 )
 
 SCENARIOS: tuple[Scenario, ...] = tuple(

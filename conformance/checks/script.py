@@ -6,7 +6,7 @@ which scenarios run. Instances and handles are the small numbers that stand for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -33,12 +33,14 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     Populate,
     Read,
     ReadConfined,
     ReadCounters,
     StartCounting,
     Stat,
+    Step,
     Wait,
 )
 from conformance.sim import Choices, SeededChoices
@@ -81,6 +83,11 @@ class _Takes(Choices):
 
     def _choose(self, n: int, label: str) -> int:
         return int(self._everything and label == WHAT_A_CRASH_TAKES)
+
+
+def step(call: Operation, *, after: int = 0, waits: bool = True, cancels: Sequence[tuple[int, int]] = ()) -> Step:
+    """One call of a client in an overlap; see ``Step``."""
+    return Step(call, after, waits, tuple(cancels))
 
 
 class Script:
@@ -232,6 +239,10 @@ class Script:
             return self._execution.do(Crash(preset, after=0))
         choices: Choices = _Takes(everything=takes == "everything") if seed is None else SeededChoices(seed)
         return self._execution.crash(preset, choices, during)
+
+    def overlap(self, *rows: Sequence[Step], jobs: Sequence[int] = ()) -> Outcome:
+        """Clients make the calls of a row each, beside each other; see ``Overlap``."""
+        return self._execution.do(Overlap(tuple(map(tuple, rows)), tuple(jobs)))
 
     def damage(self, how: str, session: str = "s1", **places: Any) -> Outcome:
         """Something else than the backend changes the session's artifact; ``places`` are fields of ``Damage``."""

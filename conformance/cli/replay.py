@@ -15,7 +15,7 @@ from conformance.drivers.execution import run_program
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.model.history import event_to_json
+from conformance.model.history_forms import event_to_json
 from conformance.report.cases import Case, CaseError, load_case
 from conformance.report.events import FailureFound
 from conformance.report.program_text import render_failure_program

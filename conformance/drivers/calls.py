@@ -144,6 +144,11 @@ class Calls:
             scribble(value)
         return copied
 
+    async def _append_given(self, op: Append, events: Any) -> Value:
+        """An append of a batch that the caller keeps, and may change."""
+        await self._handle(op.handle).append(events)
+        return None
+
     async def _append(self, op: Append) -> Value:
         handle = self._handle(op.handle)
         events = clone(op.events)

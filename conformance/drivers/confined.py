@@ -24,9 +24,8 @@ from conformance.model.history import (
     Raised,
     Returned,
     Skipped,
-    outcome_from_json,
-    outcome_to_json,
 )
+from conformance.model.history_forms import outcome_from_json, outcome_to_json
 from conformance.model.operations import OpenInstance, OpenSession, Operation, Read
 
 try:

@@ -7,6 +7,7 @@ The single place where an operation goes through all of it. Machines and scenari
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
 from conformance.model.history import Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
-from conformance.model.operations import Crash, Damage, Fail, Heal, Macro, Operation, Program, StartCounting
+from conformance.model.operations import Crash, Damage, Fail, Heal, Macro, Operation, Overlap, Program, StartCounting
+from conformance.model.overlap_rules import looks
 from conformance.sim import Choices
 
 
@@ -97,6 +99,8 @@ class Execution:
         if isinstance(operation, Crash):
             return self._crash(operation, AsWritten(operation))
         call = self._note(operation)
+        if isinstance(operation, Overlap):
+            return self._overlap(call, operation)
         if not isinstance(operation, Macro):
             return self._step(call, operation)
         outcome: Outcome = Returned()
@@ -141,21 +145,29 @@ class Execution:
         self._placements[call] = left.placement
         if self._journal is not None and crash is not asked:
             self._journal.amend(crash)
-        self.history.append(Invocation(call, crash, at=at))
-        self.judge.feed(self.history[-1])
+        self._take(Invocation(call, crash, at=at))
         return self._end(call, crash, Returned(left.view))
 
+    def _overlap(self, call: int, operation: Overlap) -> Outcome:
+        self._take(Invocation(call, operation, at=self._driver.now_us()))
+        ears = _Ears(call, self._driver, self._take)
+        self._driver.overlap(operation, call, ears)
+        for number, look in enumerate(looks(self.judge), 1):
+            ears.begun(0, number, look)
+            ears.ended(0, number, self._driver.perform(look, call))
+        return self._end(call, operation, Returned())
+
+    def _take(self, event: Event) -> None:
+        self.history.append(event)
+        self.judge.feed(event)
+
     def _step(self, call: int, operation: Operation) -> Outcome:
-        begun = Invocation(call, operation, at=self._driver.now_us())
-        self.history.append(begun)
-        self.judge.feed(begun)
+        self._take(Invocation(call, operation, at=self._driver.now_us()))
         return self._end(call, operation, self._driver.perform(operation, call))
 
     def _end(self, call: int, operation: Operation, outcome: Outcome) -> Outcome:
-        ended = Completion(call, outcome, self._driver.now_us(), self._driver.take_faults())
-        self.history.append(ended)
         try:
-            self.judge.feed(ended)
+            self._take(Completion(call, outcome, self._driver.now_us(), self._driver.take_faults()))
         except Violation:
             if self._partner is not None:
                 self.reference_answer = self._partner.answer(operation)
@@ -196,6 +208,23 @@ class Execution:
         self._driver.finish()
         if self._partner is not None:
             self._partner.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ears:
+    """Puts the calls of an overlap into the history."""
+
+    call: int
+    driver: InProcessDriver
+    take: Callable[[Event], None]
+
+    def begun(self, client: int, step: int, operation: Operation) -> None:
+        """See ``overlapping.Ears``."""
+        self.take(Invocation(self.call, operation, client, self.driver.now_us(), step))
+
+    def ended(self, client: int, step: int, outcome: Outcome) -> None:
+        """See ``overlapping.Ears``."""
+        self.take(Completion(self.call, outcome, self.driver.now_us(), self.driver.take_faults(), client, step))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,13 @@ from conformance.drivers.factory import Instance
 from conformance.drivers.leftovers import Baseline
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
+from conformance.drivers.overlapping import Clients, Ears
 from conformance.drivers.premises import Premises
+from conformance.drivers.storage_faults import StorageFaults
 from conformance.drivers.watchdog import Watchdog
-from conformance.model.history import FaultView, Hung, Outcome, Raised, Returned, Skipped, Value
+from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value
 from conformance.model.operations import (
+    Append,
     CloseInstance,
     CountLeft,
     Crash,
@@ -41,11 +44,13 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     ReadConfined,
     ReadCounters,
     StartCounting,
     Wait,
 )
+from conformance.model.overlap import REST_US
 from conformance.sim import Choices, SimRefused
 from conformance.sim.disk import Patching, Recorder, RecorderError
 
@@ -53,7 +58,7 @@ LONGEST_SLEEP = 30.0
 """Virtual seconds that pass in one piece."""
 
 
-class InProcessDriver(Calls):
+class InProcessDriver(StorageFaults, Calls):
     """One backend over one root, driven call by call on its own loop.
 
     Args:
@@ -88,6 +93,7 @@ class InProcessDriver(Calls):
             )
         self._place = root
         self._lives = 0
+        super().__init__()
         self._premises = Premises(root) if backend.capabilities.storage == "files" else None
         self.root = root if self._premises is None else self._premises.root
         self._crashes = crashes
@@ -103,8 +109,6 @@ class InProcessDriver(Calls):
         self._counters: Counters | None = None
         self._baseline: Baseline | None = None
         self._named: dict[str, None] = {}
-        self._faults: list[FaultView] = []
-        self._told = 0
 
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
@@ -179,50 +183,6 @@ class InProcessDriver(Calls):
             seconds -= LONGEST_SLEEP
         return Returned()
 
-    def _disturb(self, operation: Fail | Heal) -> Outcome:
-        if self._recording is None:
-            raise RecorderError("storage fails where it is recorded from the first call on: set crashes=True")
-        if isinstance(operation, Fail):
-            self._recording.arm(operation)
-        else:
-            self._recording.recorder.lift()
-        return Returned()
-
-    def take_faults(self) -> tuple[FaultView, ...]:
-        """The faults that storage had since they were taken last."""
-        self._note_faults()
-        found, self._faults = tuple(self._faults), []
-        return found
-
-    def _note_faults(self) -> None:
-        if self._recording is None:
-            return
-        recorder = self._recording.recorder
-        fired = recorder.fired
-        if len(fired) > self._told:
-            with self._unfailing():
-                self._faults += [
-                    FaultView(each.kind, each.error, each.how, self._session_at(each.path))
-                    for each in fired[self._told :]
-                ]
-            self._told = len(fired)
-
-    def _session_at(self, path: str) -> str | None:
-        """Id of the session that a path belongs to: its artifact, or what lies beside that in its own directory."""
-        location = self.backend.location
-        if location is None or not path:
-            return None
-        for name in self._named:
-            artifact = location(self.root, name)
-            if artifact is None:
-                continue
-            home = artifact.parent
-            if path == str(artifact) or (
-                home != self.root and self.root in home.parents and path.startswith(str(home))
-            ):
-                return name
-        return None
-
     def _count_left(self) -> Outcome:
         """What the backend has left; for that the contexts of the instances that were closed are left too."""
         if self._baseline is None or not self._baseline.is_told:
@@ -259,12 +219,41 @@ class InProcessDriver(Calls):
         except SetupError as error:
             if not self._opened:
                 raise
-            return Raised(self._observer.error(error.__cause__ or error))
-        except asyncio.CancelledError as error:
-            return Raised(self._observer.error(error))
-        except Exception as error:  # noqa: BLE001
+            return self.observed(error.__cause__ or error)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
             # Whatever a backend raises is an observation, and the model's to judge.
-            return Raised(self._observer.error(error))
+            return self.observed(error)
+
+    def overlap(self, operation: Overlap, call: int, ears: Ears) -> None:
+        """Perform an overlap until all its calls have ended and the backend is at rest.
+
+        Raises:
+            SetupError: the backend needs a real loop.
+        """
+        for _, _, each in operation.steps():
+            self._note_name(each.call)
+        clients = Clients(operation, self, ears, at_once=not self.backend.sync)
+        try:
+            with self._host.answering(() if self.backend.sync else operation.jobs):
+                self._run(operation, _nobody(clients), call, acknowledged=True)
+                self._host.rest(REST_US)
+        except NeverEnded as error:
+            for client, step in clients.in_flight:
+                ears.ended(client, step, Hung(str(error)))
+        except SimRefused as error:
+            raise SetupError(f"backend {self.backend.name!r} at {operation.kind}: {error}") from error
+
+    def call(self, operation: Operation) -> Coroutine[Any, Any, Value]:
+        """One call of an overlap; see ``overlapping.Caller``."""
+        return PERFORM[type(operation)](self, operation)
+
+    def append(self, operation: Append, events: Any) -> Coroutine[Any, Any, Value]:
+        """See ``overlapping.Caller``."""
+        return self._append_given(operation, events)
+
+    def observed(self, error: BaseException) -> Outcome:
+        """What a call raised, as data."""
+        return Skipped() if isinstance(error, Absent) else Raised(self._observer.error(error))
 
     def _note_name(self, operation: Operation) -> None:
         name = operation.header.id if isinstance(operation, Create) else getattr(operation, "session", None)
@@ -272,9 +261,6 @@ class InProcessDriver(Calls):
             self._named[name] = None
         if isinstance(operation, CloseInstance):
             self._closed.add(operation.instance)
-
-    def _unfailing(self) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext() if self._recording is None else self._recording.recorder.held()
 
     def _count(self, operation: StartCounting | ReadCounters) -> Outcome:
         if isinstance(operation, ReadCounters):
@@ -393,3 +379,8 @@ class InProcessDriver(Calls):
         except (Exception, asyncio.CancelledError):  # noqa: BLE001
             # It is over and judged; what a broken backend does on its way out is no observation.
             return
+
+
+async def _nobody(clients: Clients) -> Value:
+    await clients.run()
+    return None

@@ -9,12 +9,12 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from conformance.contract import Capabilities
 from conformance.drivers.watchdog import WallHang
-from conformance.sim import BlockingJob, Choices, Env, SimLoop, Stuck, VirtualClock
+from conformance.sim import BlockingJob, Choices, Env, RecordedChoices, SimLoop, Stuck, VirtualClock
 from conformance.sim.env import Clock
 
 _T = TypeVar("_T")
@@ -24,6 +24,10 @@ CALL_DEADLINE_US = 60_000_000
 
 REAL_DEADLINE_S = 20.0
 """Wall seconds that one call may take on a real loop."""
+
+
+REAL_REST_S = 0.02
+"""Wall seconds that a real loop is given to come to rest."""
 
 
 class NeverEnded(Exception):
@@ -40,6 +44,16 @@ class Host(Protocol):
 
         Raises:
             NeverEnded: the deadline passed, or nothing can ever happen again.
+        """
+
+    def answering(self, jobs: Sequence[int]) -> contextlib.AbstractContextManager[None]:
+        """Meanwhile these are the answers to what the loop asks about its jobs, and then 0."""
+
+    def rest(self, longest_us: int) -> None:
+        """Go on until nothing is ready or due within that time; a real loop is given a moment.
+
+        Raises:
+            NeverEnded: something goes on and on while no time passes.
         """
 
     def now_us(self) -> int:
@@ -77,6 +91,22 @@ class SimHost:
         except (Stuck, BlockingJob) as error:
             raise NeverEnded(str(error)) from error
         except WallHang as error:
+            raise NeverEnded(str(error)) from error
+
+    @contextlib.contextmanager
+    def answering(self, jobs: Sequence[int]) -> Iterator[None]:
+        """See ``Host``."""
+        usual, self._loop.choices = self._loop.choices, RecordedChoices(jobs)
+        try:
+            yield
+        finally:
+            self._loop.choices = usual
+
+    def rest(self, longest_us: int) -> None:
+        """See ``Host``."""
+        try:
+            self._loop.run_until_idle(longest_us)
+        except (Stuck, BlockingJob, WallHang) as error:
             raise NeverEnded(str(error)) from error
 
     def now_us(self) -> int:
@@ -139,6 +169,14 @@ class RealHost:
             task.cancel()
             raise NeverEnded(f"no answer within {REAL_DEADLINE_S:.0f} s of wall time")
         return task.result()
+
+    def answering(self, jobs: Sequence[int]) -> contextlib.AbstractContextManager[None]:
+        """See ``Host``. Jobs of a real loop take the time they take."""
+        return contextlib.nullcontext()
+
+    def rest(self, longest_us: int) -> None:
+        """See ``Host``."""
+        self.run(asyncio.sleep(min(longest_us / 1_000_000, REAL_REST_S)))
 
     def now_us(self) -> int:
         """See ``Host``."""

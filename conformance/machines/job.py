@@ -94,15 +94,18 @@ class Job:
         """Whether nothing was found yet that ends the search."""
         return self._shrink_until is None
 
-    def begin(self, *, crashes: bool = False, damages: bool = False) -> Execution:
-        """A world of its own for the next program; ``crashes`` and ``damages`` where it may hold some."""
+    def begin(self, *, crashes: bool = False, damages: bool = False, alone: bool = False) -> Execution:
+        """A world of its own for the next program; ``crashes`` and ``damages`` where it may hold some.
+
+        ``alone``: without the reference beside it.
+        """
         root = self.workspace.fresh_root()
         self._roots.append(root)
         if self.journal is not None:
             self.journal.begin(self.item, self.backend.name)
         self.programs += 1
         # While a failure is made smaller the reference has nothing to say.
-        partner = self.partner if self.is_searching else None
+        partner = self.partner if self.is_searching and not alone else None
         return Execution(
             self.backend,
             root,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from conformance.drivers.crash_plans import Place, Placement
 from conformance.drivers.execution import ProgramResult
 from conformance.drivers.fitting import Fit
 from conformance.machines.job import Finding
+from conformance.machines.overlap_reduce import fewer_calls, plainer_calls
 from conformance.model.operations import (
     Append,
     Crash,
@@ -30,6 +31,7 @@ from conformance.model.operations import (
     ListSessions,
     OpenSession,
     Operation,
+    Overlap,
     Program,
     Read,
     Stat,
@@ -63,6 +65,9 @@ def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tup
     best = _Best(perform, result, until)
     best.leave_out_groups()
     best.narrow(best.is_same)
+    best.simplify_overlaps(fewer_calls)
+    best.narrow(best.is_same)
+    best.simplify_overlaps(plainer_calls)
     best.make_crashes_mild()
     best.narrow(_any)
     best.make_plain()
@@ -179,6 +184,16 @@ class _Best:
         for place in reversed(range(len(self.result.program.operations))):
             if place < len(self.result.program.operations):
                 _Mildness(self, place).make()
+
+    def simplify_overlaps(self, forms: Callable[[Overlap], Iterator[Overlap]]) -> None:
+        """Put the first of these forms that still fails in the place of each overlap, as often as that goes."""
+        place = 0
+        while place < len(self.result.program.operations):
+            overlap = self.result.program.operations[place]
+            if not isinstance(overlap, Overlap) or not any(
+                self._try_at(place, form, self.is_same) for form in forms(overlap)
+            ):
+                place += 1
 
     def try_crash(self, place: int, crash: Crash, placement: Placement) -> bool:
         """Take the program with another crash there, where it breaks the same clause."""

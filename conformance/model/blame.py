@@ -136,6 +136,8 @@ def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) ->
     crashed = crash_blame.short(handle, judge.world.instances[handle.instance], session, seq)
     if crashed:
         return crashed
+    if seq >= session.verified and any(first <= seq < end for first, end in session.hurried):
+        return "CLOSE-06"
     tag = suspect(session)
     if tag in STRONG_TAGS and seq < session.verified:
         return tag

@@ -8,7 +8,7 @@ its invocation and what it may see at most at its completion, so that overlappin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -22,6 +22,7 @@ from conformance.model import (
     fault_rules,
     fault_settling,
     handle_rules,
+    overlap_rules,
     root_rules,
     service_rules,
     sweep_rules,
@@ -49,6 +50,7 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     Read,
     ReadConfined,
     ReadCounters,
@@ -56,6 +58,7 @@ from conformance.model.operations import (
     Stat,
     Wait,
 )
+from conformance.model.phase import Phase
 from conformance.model.state import World
 from conformance.model.words import outcome_text
 
@@ -99,6 +102,7 @@ RULES: dict[type[Operation], Rule] = {
     CountLeft: fault_rules.count_left,
     Damage: damage_rules.damage,
     ReadConfined: damage_rules.read_confined,
+    Overlap: overlap_rules.overlap,
 }
 
 
@@ -117,6 +121,7 @@ class Judge:
         exact: whether the latest completed call had one allowed answer only, whatever a backend claims.
         world: what the model knows so far.
         costs: what was counted so far.
+        phase: the overlap under way, or None.
     """
 
     def __init__(self, capabilities: Capabilities, *, located: bool = True) -> None:
@@ -127,7 +132,9 @@ class Judge:
         self.witnesses: Counter[str] = Counter()
         self.exact = False
         self._calls: dict[int, Call] = {}
+        self.phase: Phase | None = None
         self._aliases: dict[str, str] = {}
+        self._situation: Mapping[str, str] = {}
         self._current: int | None = None
         self._outcome: Outcome = Skipped()
 
@@ -137,10 +144,35 @@ class Judge:
         Raises:
             Violation: the event is not allowed; the subclass of the one clause that is blamed.
         """
-        if isinstance(event, Invocation):
+        if event.is_inside and self.phase is not None:
+            self.phase.take(event)
+        elif isinstance(event, Invocation):
             self._begin(event)
         else:
-            self._end(event)
+            self._end(self._calls.pop(event.call), event)
+
+    def redo(self, begun: Invocation, ended: Completion, situation: Mapping[str, str]) -> None:
+        """Judge a call of an overlap as if it had been made alone.
+
+        Args:
+            situation: clause -> the one that is witnessed or blamed in its place.
+
+        Raises:
+            Violation: as ``feed``.
+        """
+        call = Call(begun.call, begun.operation)
+        self.world.step += 1
+        view_rules.take_floors(self, call)
+        self._situation = situation
+        try:
+            self._end(call, ended)
+        finally:
+            self._situation = {}
+
+    def about(self, ended: Completion | None) -> None:
+        """What is judged next is the answer to this call."""
+        if ended is not None:
+            self._current, self._outcome = ended.call, ended.outcome
 
     def _begin(self, event: Invocation) -> None:
         call = Call(event.call, event.operation)
@@ -148,6 +180,10 @@ class Judge:
         self.world.step += 1
         self._note_subject(event)
         view_rules.take_floors(self, call)
+        if isinstance(event.operation, Overlap):
+            places = {number: (each.instance, each.session.id) for number, each in self.world.handles.items()}
+            self.phase = Phase(event, places)
+            overlap_rules.begin(self, self.phase)
 
     def _note_subject(self, event: Invocation) -> None:
         op = event.operation
@@ -156,8 +192,7 @@ class Judge:
             # A macro goes over several sessions under one number.
             self.world.about[event.call] = None
 
-    def _end(self, event: Completion) -> None:
-        call = self._calls.pop(event.call)
+    def _end(self, call: Call, event: Completion) -> None:
         outcome = event.outcome
         self.exact = False
         if isinstance(outcome, Skipped):
@@ -206,7 +241,10 @@ class Judge:
     def witness(self, *clauses: str) -> None:
         """Count the clauses as exercised once."""
         for clause in clauses:
-            self.witnesses[self._aliases.get(clause, clause)] += 1
+            self.witnesses[self._named(clause)] += 1
+
+    def _named(self, clause: str) -> str:
+        return self._aliases.get(clause) or self._situation.get(clause, clause)
 
     def fail(
         self, clauses: str | Sequence[str], expected: str | Callable[[], str], observed: str = "", note: str = ""
@@ -217,7 +255,7 @@ class Judge:
             expected: the phrase, or what makes it, where it is long and seldom needed.
         """
         blamed = clauses if isinstance(clauses, str) else narrowest(clauses)
-        blamed = self._aliases.get(blamed, blamed)
+        blamed = self._named(blamed)
         raise violation(blamed)(
             expected=expected if isinstance(expected, str) else expected(),
             observed=observed or outcome_text(self._outcome),

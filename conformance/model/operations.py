@@ -22,6 +22,8 @@ from conformance.model.adversities import Heal as Heal
 from conformance.model.adversities import ReadConfined as ReadConfined
 from conformance.model.operation import Operation as Operation
 from conformance.model.operation import header_form as header_form
+from conformance.model.overlap import Overlap as Overlap
+from conformance.model.overlap import Step as Step
 from conformance.model.values import decode
 
 
@@ -264,6 +266,18 @@ def _crash_from_json(values: dict[str, Any]) -> Crash:
     return Crash(**found)
 
 
+def _overlap_from_json(values: dict[str, Any]) -> Overlap:
+    """The inverse of ``Overlap.to_json``, without its ``do``."""
+    return Overlap(tuple(tuple(map(_step_from_json, row)) for row in values["rows"]), tuple(values.get("jobs", ())))
+
+
+def _step_from_json(form: dict[str, Any]) -> Step:
+    more = dict(form.get("step", {}))
+    if "cancels" in more:
+        more["cancels"] = tuple((after, turns) for after, turns in more["cancels"])
+    return Step(operation_from_json({key: value for key, value in form.items() if key != "step"}), **more)
+
+
 OPERATIONS: dict[str, type[Operation]] = {
     cls.kind: cls
     for cls in (
@@ -293,6 +307,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         CountLeft,
         Damage,
         ReadConfined,
+        Overlap,
     )
 }
 
@@ -307,6 +322,8 @@ def operation_from_json(form: dict[str, Any]) -> Operation:
     cls = OPERATIONS[form["do"]]
     if cls is Crash:
         return _crash_from_json(values)
+    if cls is Overlap:
+        return _overlap_from_json(values)
     if "header" in values:
         values["header"] = SessionHeader(**{k: decode(v) for k, v in values["header"].items()})
     return cls(**{key: value if key == "header" else decode(value) for key, value in values.items()})
@@ -316,9 +333,8 @@ def operation_from_json(form: dict[str, Any]) -> Operation:
 class Program:
     """A sequence of operations, performed one after the other.
 
-    A crash is one of them, and the calls after it are made in the world that it leaves; so are faults of the storage.
-    Overlap comes in as one more operation that holds a row of operations for each client and the choices that
-    interleave them (``ARCHITECTURE.md``).
+    A crash is one of them, and the calls after it are made in the world that it leaves; so are faults of the storage,
+    and so is an overlap, which holds a row of calls for each of its clients.
     """
 
     operations: tuple[Operation, ...] = field(default=())

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from conformance.model.harm import Harm
 
 STRONG_TAGS = tuple(
-    "SEQ-02 SEQ-11 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01 FAULT-01 FAULT-02".split()
+    (
+        "SEQ-02 SEQ-08 SEQ-11 CLOSE-06 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01"
+        " FAULT-01 FAULT-02"
+    ).split()
 )
 """Tags of operations that tried to change something; the others only looked."""
 
@@ -63,6 +66,7 @@ class Session:
         reborn: the clause that a trace of an earlier session breaks, where a crash took that one.
         grown, barriers: (number of a call, events) of each append that it took, and of each barrier.
         harm: what may follow from damage to its artifact, or None.
+        hurried: seqs (first, end) of appends that were in flight when their handle was closed (CLOSE-06).
     """
 
     id: str
@@ -111,6 +115,7 @@ class Session:
     grown: list[tuple[int, int]] = field(default_factory=list)
     barriers: list[tuple[int, int]] = field(default_factory=list)
     harm: Harm | None = None
+    hurried: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def settled(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.model.history import (
+    Cancelled,
     ErrorView,
     HandleView,
     Hung,
@@ -32,6 +33,8 @@ def outcome_text(outcome: Outcome) -> str:
             return f"never returned: {detail}"
         case Skipped():
             return "was not called"
+        case Cancelled():
+            return "was cancelled"
 
 
 def value_text(value: Any) -> str:

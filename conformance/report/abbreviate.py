@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.contract import SessionHeader
 from conformance.model.history import (
+    Cancelled,
     CrashView,
     DamageView,
     ErrorView,
@@ -48,6 +49,7 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     Populate,
     Program,
     Read,
@@ -187,12 +189,13 @@ def handle_names(program: Program) -> dict[int, str]:
     for each in program.operations:
         # The call that a crash cut short is one of the program's calls too.
         operation = each.during if isinstance(each, Crash) and each.during is not None else each
-        if isinstance(operation, Create):
-            names[operation.handle] = f"w{operation.handle}"
-        elif isinstance(operation, OpenSession):
-            names[operation.handle] = f"{'r' if operation.access == 'read' else 'w'}{operation.handle}"
-        elif (number := getattr(operation, "handle", None)) is not None:
-            names.setdefault(number, f"h{number}")
+        for call in [step.call for _, _, step in each.steps()] if isinstance(each, Overlap) else [operation]:
+            if isinstance(call, Create):
+                names[call.handle] = f"w{call.handle}"
+            elif isinstance(call, OpenSession):
+                names[call.handle] = f"{'r' if call.access == 'read' else 'w'}{call.handle}"
+            elif (number := getattr(call, "handle", None)) is not None:
+                names.setdefault(number, f"h{number}")
     return names
 
 
@@ -205,6 +208,8 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return f"{seconds:g} s pass"
         case MakeRoot():
             return "make the root, empty and durable"
+        case Overlap(rows=rows):
+            return f"{_counted(sum(map(len, rows)), 'call')} of {_counted(len(rows), 'client')}, overlapping"
         case OpenInstance():
             return f"{instance} = open_backend()"
         case CloseInstance():
@@ -305,6 +310,8 @@ def outcome_text(operation: Operation, outcome: Outcome | None) -> str:
             return f"hung: {printable(detail)}"
         case Skipped():
             return "not made: what it needs was never returned"
+        case Cancelled():
+            return "cancelled"
         case None:
             return ""
 

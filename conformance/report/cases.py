@@ -14,7 +14,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from conformance.model.history import Event, event_from_json
+from conformance.model.history import Event
+from conformance.model.history_forms import event_from_json
 from conformance.model.operations import Program
 from conformance.report.events import FailureFound, plain_form
 from conformance.report.fingerprints import fingerprint

@@ -14,7 +14,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 from conformance.clauses import CLAUSES
-from conformance.model.history import Completion, Event, Hung, Outcome, Raised, Skipped, event_from_json
+from conformance.model.history import Completion, Event, Hung, Outcome, Raised, Skipped
+from conformance.model.history_forms import event_from_json
 from conformance.model.operations import (
     FILLED_AT,
     Append,

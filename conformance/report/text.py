@@ -14,7 +14,7 @@ from typing import Literal
 
 from conformance.clauses import CLAUSES, Verdict
 from conformance.model.history import Completion, Event, Invocation, Outcome
-from conformance.model.history import event_from_json as history_event_from_json
+from conformance.model.history_forms import event_from_json as history_event_from_json
 from conformance.model.operations import Operation, Program
 from conformance.report.abbreviate import call_text, handle_names, outcome_text, printable
 from conformance.report.difference import answer_difference

@@ -17,7 +17,8 @@ from conformance.drivers.execution import Execution, run_program
 from conformance.drivers.fitting import Fit
 from conformance.drivers.journal import Journal
 from conformance.drivers.loading import load_file
-from conformance.model.history import Completion, CrashView, Event, Outcome, Returned, event_to_json
+from conformance.model.history import Completion, CrashView, Event, Outcome, Returned
+from conformance.model.history_forms import event_to_json
 from conformance.model.operations import (
     Append,
     Crash,

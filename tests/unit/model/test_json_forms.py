@@ -16,8 +16,18 @@ from conformance.contract import SessionHeader
 from conformance.drivers.execution import Execution
 from conformance.drivers.workspace import Workspace
 from conformance.model import history as seen
-from conformance.model.history import event_from_json, event_to_json, outcome_from_json, outcome_to_json
-from conformance.model.operations import OPERATIONS, Crash, Create, Operation, Program, Read, operation_from_json
+from conformance.model.history_forms import event_from_json, event_to_json, outcome_from_json, outcome_to_json
+from conformance.model.operations import (
+    OPERATIONS,
+    Crash,
+    Create,
+    Operation,
+    Overlap,
+    Program,
+    Read,
+    Step,
+    operation_from_json,
+)
 from conformance.model.tree import TreeView
 from conformance.model.usage import InputOutput, Usage
 from reference_backend.memory import memory
@@ -78,7 +88,7 @@ CALLS = st.one_of(
     [
         st.builds(kind, **{name: FIELDS[name] for name in kind.__dataclass_fields__ if name != "kind"})
         for kind in OPERATIONS.values()
-        if kind is not Crash
+        if kind not in (Crash, Overlap)
     ]
 )
 CRASHES = st.builds(
@@ -90,7 +100,19 @@ CRASHES = st.builds(
     lost=st.lists(st.tuples(NUMBERS, st.sampled_from(["entry", "size", "page"]), NUMBERS), max_size=3).map(tuple),
     tear=st.none() | st.tuples(NUMBERS, NUMBERS, NUMBERS),
 )
-PROGRAM_OPERATIONS = CALLS | CRASHES
+STEPS = st.builds(
+    Step,
+    call=CALLS,
+    after=NUMBERS,
+    waits=st.booleans(),
+    cancels=st.lists(st.tuples(NUMBERS, NUMBERS), max_size=2).map(tuple),
+)
+OVERLAPS = st.builds(
+    Overlap,
+    rows=st.lists(st.lists(STEPS, max_size=2).map(tuple), max_size=2).map(tuple),
+    jobs=st.lists(NUMBERS, max_size=3).map(tuple),
+)
+PROGRAM_OPERATIONS = CALLS | CRASHES | OVERLAPS
 ERRORS: st.SearchStrategy[seen.ErrorView] = st.recursive(
     st.builds(
         seen.ErrorView,

@@ -10,7 +10,7 @@ import pytest
 from conformance import SessionHeader
 from conformance.contract import SessionEvent
 from conformance.model.history import Completion, ErrorView, HandleView, Invocation, Outcome, Raised, Returned
-from conformance.model.history import event_to_json as history_form
+from conformance.model.history_forms import event_to_json as history_form
 from conformance.model.operations import Append, Create, OpenInstance, OpenSession, Operation, Program
 from conformance.report.events import FailureFound, RunStarted
 

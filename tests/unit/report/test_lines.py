@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.model.history import Completion, ErrorView, HandleView, Hung, Odd, Outcome, Raised, Returned, Skipped
-from conformance.model.history import event_to_json as history_form
+from conformance.model.history_forms import event_to_json as history_form
 from conformance.model.operations import OPERATIONS
 from conformance.report.events import (
     EVENTS,

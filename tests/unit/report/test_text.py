@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from conformance import SessionHeader
 from conformance.contract import SessionEvent
 from conformance.model.history import Event, HandleView, Returned
-from conformance.model.history import event_to_json as history_form
+from conformance.model.history_forms import event_to_json as history_form
 from conformance.model.operations import Append, Create, OpenInstance, Program, Read
 from conformance.report.events import (
     FailureFound,

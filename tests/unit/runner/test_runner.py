@@ -113,7 +113,7 @@ def test_the_same_seed_gives_the_same_programs_in_every_process(tmp_path: Path) 
         "import sys, pathlib, hashlib\n"
         "from conformance.drivers.execution import Execution\n"
         "from conformance.runner import Settings, make_plan, run_item\n"
-        "from conformance.model.history import event_to_json\n"
+        "from conformance.model.history_forms import event_to_json\n"
         "digest = hashlib.sha256()\n"
         "finish = Execution.finish\n"
         "def spy(self):\n"

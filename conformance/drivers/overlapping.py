@@ -1,0 +1,119 @@
+"""The clients of an overlap: each makes its calls on the backend's own loop, beside the others.
+
+Begin and end of each call are told at the moment at which they happen: a call has begun when its coroutine takes its
+first step, and has ended when it returns, raises or is cancelled. Nothing here judges.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from conformance.drivers.outcomes import scribble
+from conformance.model.history import Cancelled, Outcome, Returned, Value
+from conformance.model.operations import Append, Operation, Overlap, Step
+from conformance.model.values import clone
+
+
+class Ears(Protocol):
+    """Who hears when a call begins and ends."""
+
+    def begun(self, client: int, step: int, operation: Operation) -> None:
+        """The call has taken its first step."""
+
+    def ended(self, client: int, step: int, outcome: Outcome) -> None:
+        """The call has ended."""
+
+
+class Caller(Protocol):
+    """What makes one call, and turns into data what comes of it."""
+
+    def call(self, operation: Operation) -> Coroutine[Any, Any, Value]:
+        """Make the call."""
+
+    def append(self, operation: Append, events: Any) -> Coroutine[Any, Any, Value]:
+        """The same for a batch that the caller keeps."""
+
+    def observed(self, error: BaseException) -> Outcome:
+        """What was raised, as data."""
+
+
+class Clients:
+    """The clients of one overlap.
+
+    Args:
+        at_once: a call takes its arguments in its first step, and can be cancelled. A plain function in a thread takes
+            them when it runs, and nobody can cancel it.
+    """
+
+    def __init__(self, overlap: Overlap, caller: Caller, ears: Ears, *, at_once: bool) -> None:
+        self._overlap = overlap
+        self._caller = caller
+        self._ears = ears
+        self._at_once = at_once
+        self._in_flight: dict[tuple[int, int], None] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def in_flight(self) -> tuple[tuple[int, int], ...]:
+        """(client, step) of the calls that have begun and not ended, in the order in which they began."""
+        return tuple(self._in_flight)
+
+    async def run(self) -> None:
+        """Return when every call of every client has ended."""
+        clients = [asyncio.ensure_future(self._row(number, row)) for number, row in enumerate(self._overlap.rows, 1)]
+        await _all(clients)
+        await _all(self._tasks)
+        for task in (*clients, *self._tasks):
+            # What the kit itself did wrong is not left in a task that nobody asks.
+            task.result()
+
+    async def _row(self, client: int, row: tuple[Step, ...]) -> None:
+        for number, step in enumerate(row):
+            if step.after:
+                await asyncio.sleep(step.after / 1_000_000)
+            operation, kept = step.call, None
+            if isinstance(operation, Append) and operation.scribble:
+                kept = clone(operation.events)
+                made = self._caller.append(operation, kept)
+            else:
+                made = self._caller.call(operation)
+            task = asyncio.ensure_future(self._call(client, number, step, made))
+            self._tasks.append(task)
+            if step.cancels and self._at_once:
+                self._tasks.append(asyncio.ensure_future(_cancel(task, step.cancels)))
+            await asyncio.sleep(0)
+            if kept is not None:
+                if not self._at_once:
+                    await _all([task])
+                scribble(kept)
+            if step.waits:
+                await _all([task])
+
+    async def _call(self, client: int, number: int, step: Step, made: Coroutine[Any, Any, Value]) -> None:
+        self._ears.begun(client, number, step.call)
+        self._in_flight[client, number] = None
+        outcome: Outcome
+        try:
+            outcome = Returned(await made)
+        except asyncio.CancelledError as error:
+            outcome = Cancelled() if step.cancels else self._caller.observed(error)
+        except Exception as error:  # noqa: BLE001 - whatever a backend raises is an observation.
+            outcome = self._caller.observed(error)
+        del self._in_flight[client, number]
+        self._ears.ended(client, number, outcome)
+
+
+async def _cancel(task: asyncio.Task[None], cancels: tuple[tuple[int, int], ...]) -> None:
+    for after, turns in cancels:
+        if after:
+            await asyncio.sleep(after / 1_000_000)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+
+
+async def _all(tasks: list[asyncio.Task[None]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks)

@@ -1,0 +1,60 @@
+"""Shorter and plainer forms of an overlap, each a small step, the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from conformance.model.operations import Append, Overlap, Read, Step
+
+
+def fewer_calls(overlap: Overlap) -> Iterator[Overlap]:
+    """Without one client, without the later half of one, without one call."""
+    for place in range(len(overlap.rows)):
+        if len(overlap.rows) > 1:
+            yield _with_rows(overlap, [*overlap.rows[:place], *overlap.rows[place + 1 :]])
+    for place, row in enumerate(overlap.rows):
+        if len(row) > 2:
+            yield _with_row(overlap, place, row[: len(row) // 2])
+    for place, row in enumerate(overlap.rows):
+        for number in reversed(range(len(row))):
+            if len(row) > 1 or len(overlap.rows) > 1:
+                yield _with_row(overlap, place, (*row[:number], *row[number + 1 :]))
+
+
+def plainer_calls(overlap: Overlap) -> Iterator[Overlap]:
+    """With jobs that take no time, without a cancellation, without a pause, with clients that wait."""
+    if overlap.jobs:
+        yield replace(overlap, jobs=())
+        yield replace(overlap, jobs=overlap.jobs[:-1])
+        yield replace(overlap, jobs=overlap.jobs[: len(overlap.jobs) // 2])
+        for place, answer in enumerate(overlap.jobs):
+            if answer:
+                yield replace(overlap, jobs=(*overlap.jobs[:place], 0, *overlap.jobs[place + 1 :]))
+    for place, row in enumerate(overlap.rows):
+        for number, step in enumerate(row):
+            for plainer in _plainer(step):
+                yield _with_row(overlap, place, (*row[:number], plainer, *row[number + 1 :]))
+
+
+def _plainer(step: Step) -> Iterator[Step]:
+    if step.cancels:
+        yield replace(step, cancels=())
+        yield replace(step, cancels=step.cancels[:1])
+        yield replace(step, cancels=((0, 0),))
+    if step.after:
+        yield replace(step, after=0)
+    if not step.waits:
+        yield replace(step, waits=True)
+    call = step.call
+    if isinstance(call, Append | Read) and call.scribble:
+        yield replace(step, call=replace(call, scribble=False))
+
+
+def _with_row(overlap: Overlap, place: int, row: tuple[Step, ...]) -> Overlap:
+    rows = [*overlap.rows[:place], *([row] if row else []), *overlap.rows[place + 1 :]]
+    return _with_rows(overlap, rows)
+
+
+def _with_rows(overlap: Overlap, rows: list[tuple[Step, ...]]) -> Overlap:
+    return replace(overlap, rows=tuple(rows))

@@ -1,0 +1,77 @@
+"""The concurrent machine: programs with calls in flight at once, one after the other, each from choices of its own.
+
+A program is made from seeded choices (``overlaps``), so that a thousand of them cost little more than what the backend
+itself takes; what fails is made short as data (``reduce``), like every finding. No reference stands beside it: which
+of several orders it would have taken is not the backend's affair.
+"""
+
+from __future__ import annotations
+
+from conformance.clauses import Violation
+from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.machines.overlaps import overlapping_program
+from conformance.sim import SeededChoices
+
+CLAUSES_OF_OVERLAPS = (
+    "SVC-03",
+    "OWN-05",
+    "SEQ-05",
+    "SEQ-08",
+    "FRESH-03",
+    "CLOSE-04",
+    "CLOSE-06",
+    "FLUSH-03",
+    "OWN-04",
+    "SVC-11",
+    "SEQ-06",
+    "SEQ-07",
+    "FRESH-01",
+    "FRESH-02",
+    "CLOSE-01",
+    "CLOSE-02",
+    "CLOSE-07",
+    "CLOSE-08",
+    "FLUSH-01",
+)
+
+STRIDE = 1_000_003
+"""The seeds of the programs of one hunt are this far from those of another."""
+
+
+def hunt(job: Job) -> None:
+    """Perform program after program until the job's examples or time are used up; findings are left in the job.
+
+    Raises:
+        SetupError: the backend could not be opened.
+    """
+    try:
+        for number in range(job.max_examples):
+            job.check_budget()
+            if _fails(job, SeededChoices(job.seed * STRIDE + number)):
+                return
+    except BudgetSpent:
+        return
+
+
+def _fails(job: Job, choices: SeededChoices) -> bool:
+    """Whether the program breaks a clause that ends the hunt."""
+    execution = job.begin(alone=True)
+    try:
+        for operation in overlapping_program(choices, job.backend.capabilities):
+            job.check_budget()
+            execution.do(operation)
+    except Violation as violation:
+        return job.found(violation, execution)
+    finally:
+        job.end(execution)
+    return False
+
+
+OVERLAPPING = MachineSpec(
+    name="overlap",
+    clauses=CLAUSES_OF_OVERLAPS,
+    needs=frozenset(),
+    title="calls in flight at once, cancelled at any point, keep the contract",
+    hunt=hunt,
+    weight=2.0,
+)

@@ -1,0 +1,422 @@
+"""What calls that overlap may come to.
+
+When the last of them has ended they are put into an order in which they may have taken effect (``phase_order``), and
+the ordinary rules judge one after the other. What only an overlap can break is judged here: who wins a race, what a
+cancelled call leaves, and what was in flight when a handle was closed. Views that were in flight beside a change are
+judged by what they must and may see (``overlap_views``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from conformance.model import overlap_views
+from conformance.model.batches import is_event
+from conformance.model.history import Completion, Outcome, Returned
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Flush,
+    FlushInstance,
+    ListSessions,
+    OpenSession,
+    Operation,
+    Overlap,
+    Read,
+    Stat,
+)
+from conformance.model.overlap import LOOKS
+from conformance.model.phase import Flight, Phase
+from conformance.model.phase_order import MISSING, arrange
+from conformance.model.races import judge_races
+from conformance.model.state import Handle, Session
+from conformance.model.transitions import Standing, cover, end_ownership, standing, touch
+from conformance.model.values import plain, same
+
+if TYPE_CHECKING:
+    from conformance.model.judge import Call, Judge
+
+CLOSED = "SessionHandleClosedError"
+
+INSIDE = (Create, OpenSession, Stat, ListSessions, Read, Append, Flush, Close, FlushInstance, CloseInstance)
+"""What may be called inside an overlap."""
+
+
+def begin(judge: Judge, phase: Phase) -> None:
+    """Note what is certain when the clients begin."""
+    world = judge.world
+    for session in (*world.stored.values(), *world.pending.values()):
+        phase.lengths[session.serial] = len(session.log)
+        for number in world.instances:
+            seen, certain = world.visible(number, session.id)
+            if seen is session and certain:
+                phase.floors[number, session.serial] = session.floor(number)
+    phase.shown = {number: handle.shown for number, handle in world.handles.items()}
+
+
+def looks(judge: Judge) -> Iterator[Operation]:
+    """The looks that tell what a cancelled append left: each session is opened, read and closed once."""
+    phase = judge.phase
+    if phase is None:
+        return
+    made = phase.made()
+    names = dict.fromkeys(
+        (each.instance, each.session) for each in made if each.cancelled and isinstance(each.op, Append)
+    )
+    ended = {each.op.instance for each in made if isinstance(each.op, CloseInstance)}
+    for number, (instance, name) in enumerate(names):
+        open_still = instance in judge.world.instances and not judge.world.instances[instance].closed
+        if instance is None or name is None or instance in ended or not open_still:
+            continue
+        yield OpenSession(instance, LOOKS + number, name, "read")
+        yield Read(LOOKS + number)
+        yield Close(LOOKS + number)
+
+
+def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
+    """SEQ-05, SEQ-08, SVC-03, OWN-04, OWN-05, FLUSH-03, CLOSE-04, CLOSE-06, FRESH-03, READ-06; and all the others."""
+    phase, judge.phase = judge.phase, None
+    if phase is None:
+        return
+    flights = phase.made()
+    judge_races(judge, phase)
+    landed = _settle(phase)
+    ordered = [each for each in flights if not _is_overtaken(judge, phase, each)]
+    ordered = [each for each in ordered if not overlap_views.is_beside_a_change(phase, each)]
+    order = arrange(judge.world, phase, ordered)
+    if not order.decided:
+        _blur(judge, [name for name in {each.session for each in flights} if name is not None])
+        return
+    for flight in order.flights:
+        judge.about(flight.ended)
+        if flight.part is not None:
+            _swept(judge, flight.part)
+        elif flight.cancelled:
+            _cancelled(judge, phase, flight, landed.get(id(flight)))
+        elif (ended := phase.with_faults(flight)) is not None:
+            _note_hurried(judge, phase, flight)
+            judge.redo(flight.begun, ended, _situation(phase, flight))
+        _half_stored(judge, phase, flight)
+    _judge_sweeps(judge, phase)
+    for flight in flights:
+        if overlap_views.is_beside_a_change(phase, flight):
+            judge.about(flight.ended)
+            overlap_views.judge_view(judge, phase, flight)
+    _blur(judge, _open_ends(judge, phase, landed))
+    judge.exact = False
+
+
+# -- what calls beside each other mean for the ordinary rules ----------------------------------------
+
+
+def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
+    """Clause -> the one about overlaps by which it is told here: what else was in flight is why it broke."""
+    op, made = flight.op, phase.made()
+    found: dict[str, str] = {}
+    if flight.is_on_handle:
+        earlier = [each for each in made if each.is_on_handle and each.op.handle == op.handle]
+        earlier = [each for each in earlier if each.begin < flight.begin]
+        if any(flight.races(each) for each in earlier):
+            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-05")
+        if any(each.given_up for each in earlier):
+            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04"), "SEQ-08")
+            found["CLOSE-03"] = "SEQ-08" if flight.kind else "CLOSE-03"
+            if any(isinstance(each.op, Close) for each in earlier):
+                found["CLOSE-01"] = "CLOSE-04"
+    elif isinstance(op, OpenSession) and op.access == "write":
+        closes = [each for each in phase.of(op.session) if isinstance(each.op, Close) and each.begin < flight.end]
+        if any(each.given_up for each in closes):
+            found = {"OWN-02": "CLOSE-04", "OWN-03": "CLOSE-04"}
+    elif isinstance(op, FlushInstance | CloseInstance) and flight.kind == "Hung":
+        cancelled = [each for each in made if each.cancelled and each.begin < flight.end]
+        if cancelled:
+            clause = "CLOSE-04" if isinstance(cancelled[-1].op, Close) else "SEQ-08"
+            found = dict.fromkeys(("FLUSH-01", "CLOSE-07", "CLOSE-08"), clause)
+    elif isinstance(op, Create | OpenSession) and phase.closing(flight.instance, flight):
+        found = {"CLOSE-07": "CLOSE-08"}
+    return found
+
+
+def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
+    """Whether a close settles what it comes to, whatever else there is; if so it is judged here.
+
+    From the call of a handle's close on that handle refuses. What was called before may be refused because of it, and
+    so may everything that meets the service's own close; nothing of it is stored then.
+    """
+    op = flight.op
+    if isinstance(op, Read | Append | Flush) and op.handle in phase.places:
+        close = phase.close_of(op.handle)
+        before = close is not None and close.begin < flight.begin
+        if before and not _was_closed(judge, op.handle):
+            judge.about(flight.ended)
+            if flight.kind != CLOSED:
+                judge.fail("CLOSE-02", f"refused with {CLOSED}: close was called before")
+            judge.witness("CLOSE-02")
+            return True
+        beside = close is not None and close.begin < flight.end
+        if flight.kind == CLOSED and (beside or phase.closing(flight.instance, flight)):
+            handle = judge.world.handles.get(op.handle)
+            if isinstance(op, Append) and handle is not None:
+                _remember(handle.session, op.events, "CLOSE-06")
+            return not _was_closed(judge, op.handle)
+        return False
+    if isinstance(op, OpenSession) and flight.kind == MISSING and overlap_views.may_be_missing(judge, phase, flight):
+        return True
+    rejects = flight.kind not in ("", "Hung") and not isinstance(op, Close | CloseInstance)
+    return rejects and not flight.shows_fault and phase.closing(flight.instance, flight)
+
+
+def _was_closed(judge: Judge, number: int) -> bool:
+    handle = judge.world.handles.get(number)
+    return handle is not None and handle.closed
+
+
+def _note_hurried(judge: Judge, phase: Phase, flight: Flight) -> None:
+    """An append that was in flight when its handle was closed and resolved: the close covers it (CLOSE-06)."""
+    op = flight.op
+    if not isinstance(op, Append) or not flight.resolved or op.handle not in judge.world.handles:
+        return
+    close = phase.close_of(op.handle)
+    beside = close is not None and flight.begin < close.begin < flight.end
+    if (beside or phase.closing(flight.instance, flight)) and op.events and all(map(is_event, op.events)):
+        first = op.events[0]["seq"]
+        judge.world.handles[op.handle].session.hurried.append((first, first + len(op.events)))
+
+
+def _remember(session: Session, events: Any, clause: str) -> None:
+    """The events of a batch that must not be there, to know them again where they turn up."""
+    if isinstance(events, list):
+        session.refused, session.refused_by = [each for each in events if isinstance(each, dict)], clause
+        session.tag(clause)
+
+
+# -- cancelled calls ---------------------------------------------------------------------------------
+
+
+def _settle(phase: Phase) -> dict[int, bool | None]:
+    """For each cancelled append whether it is in the log; None where nothing tells."""
+    found: dict[int, bool | None] = {}
+    taken: dict[str, set[int]] = {}
+    for each in phase.made():
+        if not each.cancelled or not isinstance(each.op, Append):
+            continue
+        events = each.op.events
+        if not isinstance(events, list) or not events or not all(map(is_event, events)):
+            found[id(each)] = False
+            continue
+        seqs = taken.setdefault(each.session or "", set())
+        landed = False if events[0]["seq"] in seqs else _landed(phase, each)
+        if landed:
+            seqs.update(range(events[0]["seq"], events[0]["seq"] + len(events)))
+        found[id(each)] = landed
+    return found
+
+
+def _landed(phase: Phase, flight: Flight) -> bool | None:
+    """Whether a cancelled append is in the log: by what was appended or read after it began."""
+    events = flight.op.events
+    first, end = events[0]["seq"], events[0]["seq"] + len(events)
+    later = [each for each in phase.of(flight.session or "") if each.begin > flight.begin]
+    appends = [each for each in later if isinstance(each.op, Append) and each.op.events and is_event(each.op.events[0])]
+    if any(each.resolved and each.op.events[0]["seq"] == first for each in appends):
+        return False
+    given = plain(events)
+    for each in later:
+        value = getattr(each.outcome, "value", None)
+        if not isinstance(each.op, Read) or not isinstance(value, list):
+            continue
+        at = first - each.op.offset
+        if 0 <= at < len(value):
+            return same(given[0], value[at])
+        here = each.instance == flight.instance and each.begin > flight.end
+        if here and at >= len(value) and (each.op.length is None or at < each.op.length):
+            return False
+    for each in appends:
+        at = each.op.events[0]["seq"] if each.resolved else None
+        if each.kind == "SessionContiguityError" and each.op.handle == flight.op.handle:
+            at = getattr(each.outcome.error, "expected", None)  # type: ignore[union-attr]
+        if at in (first, end):
+            return bool(at == end)
+    return None
+
+
+def _cancelled(judge: Judge, phase: Phase, flight: Flight, landed: bool | None) -> None:
+    world, op = judge.world, flight.op
+    handle = world.handles.get(getattr(op, "handle", -1)) if flight.is_on_handle or isinstance(op, Read) else None
+    match op:
+        case Append() if handle is not None:
+            _cancelled_append(judge, phase, flight, handle, landed)
+        case Flush() if handle is not None:
+            handle.disturbed = handle.disturbed or "SEQ-08"
+        case Close() if handle is not None:
+            _cancelled_close(judge, phase, flight, handle)
+        case FlushInstance():
+            for each in world.handles.values():
+                if each.instance == op.instance and each.is_writer and not each.closed:
+                    each.disturbed = each.disturbed or "SEQ-08"
+        case CloseInstance():
+            _cancelled_end(judge, phase, flight)
+        case Create() | OpenSession() if op.instance in world.instances:
+            if isinstance(op, Create) or op.access == "write":
+                world.instances[op.instance].failed_claim.setdefault(flight.session or "", "OWN-04")
+            _looked(judge, flight)
+        case _:
+            _looked(judge, flight)
+
+
+def _looked(judge: Judge, flight: Flight) -> None:
+    """SVC-11: what was cancelled has changed no log."""
+    session = judge.world.stored.get(flight.session or "")
+    if session is not None:
+        session.tag("SVC-11")
+
+
+def _cancelled_append(judge: Judge, phase: Phase, flight: Flight, handle: Handle, landed: bool | None) -> None:
+    if landed:
+        assert flight.ended is not None
+        situation = {**_situation(phase, flight), **dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-08")}
+        judge.redo(flight.begun, _as_returned(flight.ended), situation)
+    elif landed is None:
+        judge.world.blur(handle.session)
+    else:
+        _remember(handle.session, flight.op.events, "SEQ-08")
+        judge.witness("SEQ-08")
+    if not handle.closed:
+        handle.disturbed = handle.disturbed or "SEQ-08"
+
+
+def _as_returned(ended: Completion) -> Completion:
+    return Completion(ended.call, Returned(), ended.at, ended.faults, ended.client, ended.step)
+
+
+def _cancelled_close(judge: Judge, phase: Phase, flight: Flight, handle: Handle) -> None:
+    """CLOSE-04: it goes on; where a later close joined it, that one's outcome is its own."""
+    if handle.closed:
+        return
+    later = [each for each in phase.made() if isinstance(each.op, Close) and each.op.handle == flight.op.handle]
+    joined = next((each for each in later if each.begin > flight.begin and not each.cancelled), None)
+    if joined is not None and joined.ended is not None:
+        judge.redo(flight.begun, joined.ended, {"CLOSE-03": "CLOSE-04", "OWN-03": "CLOSE-04"})
+        return
+    # Nobody was told that it resolved: it is no barrier, and the handle is closed all the same.
+    session = handle.session
+    owned = handle.owns
+    handle.closed = True
+    end_ownership(handle)
+    if owned and session.pending:
+        judge.world.blur(session) if session.log else _never_was(judge, session)
+    touch(judge.world, session)
+
+
+def _never_was(judge: Judge, session: Session) -> None:
+    judge.world.pending.pop((session.creator, session.id), None)
+    session.erased = True
+    judge.world.never[session.id] = "CLOSE-04"
+
+
+def _cancelled_end(judge: Judge, phase: Phase, flight: Flight) -> None:
+    """A cancelled close of the service: whether it went on is told by a later one, else nothing is known any more."""
+    instance = judge.world.instances.get(flight.op.instance)
+    later = [each for each in phase.made() if isinstance(each.op, CloseInstance) and each.begin > flight.begin]
+    joined = next((each for each in later if each.op == flight.op and not each.cancelled), None)
+    if instance is None or instance.closed:
+        return
+    if joined is not None and joined.ended is not None:
+        judge.redo(flight.begun, joined.ended, {})
+        return
+    instance.closed = True
+    for handle in judge.world.handles.values():
+        if handle.instance == instance.number and not handle.closed:
+            handle.closed = handle.closed_by_service = True
+            end_ownership(handle)
+            judge.world.blur(handle.session)
+
+
+# -- sweeps ------------------------------------------------------------------------------------------
+
+
+def _swept(judge: Judge, number: int) -> None:
+    """FLUSH-01: a service flush that resolved has flushed this handle."""
+    handle = judge.world.handles.get(number)
+    if handle is not None and not handle.closed and standing(judge.world, handle) is Standing.OWNER:
+        cover(judge.world, handle, "service flush")
+        judge.witness("FLUSH-01")
+
+
+def _judge_sweeps(judge: Judge, phase: Phase) -> None:
+    """FLUSH-03: a sweep ends after the closes that were called before it, and stores nothing of theirs."""
+    for sweep in phase.made():
+        if not isinstance(sweep.op, FlushInstance) or not sweep.resolved:
+            continue
+        for close in phase.made():
+            of_it = isinstance(close.op, Close) and close.instance == sweep.instance and not close.cancelled
+            if not of_it or not sweep.races(close) or close.op.handle not in judge.world.handles:
+                continue
+            handle = judge.world.handles[close.op.handle]
+            if not handle.is_writer:
+                continue
+            judge.about(sweep.ended)
+            if sweep.ended is not None and close.ended is not None and sweep.ended.at < close.ended.at:
+                judge.fail(
+                    "FLUSH-03",
+                    f"resolved after the close of {handle.session.id!r:.80}, which was called before it, had ended",
+                    "resolved while that close was still under way",
+                )
+            judge.witness("FLUSH-03")
+            if handle.session.erased and judge.world.never.get(handle.session.id) == "MAT-03":
+                judge.world.never[handle.session.id] = "FLUSH-03"
+
+
+# -- what stays open ---------------------------------------------------------------------------------
+
+
+def _open_ends(judge: Judge, phase: Phase, landed: dict[int, bool | None]) -> list[str]:
+    """Ids of which these calls leave open what is stored."""
+    found = {each.session for each in phase.made() if id(each) in landed and landed[id(each)] is None}
+    return [name for name in found if name is not None and name not in judge.world.blurred]
+
+
+def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
+    """Blur a session without events that the call may have stored or not, where nothing later says which."""
+    numbers: list[int] = []
+    if flight.cancelled and isinstance(flight.op, Flush):
+        numbers = [flight.op.handle]
+    elif flight.cancelled and isinstance(flight.op, FlushInstance):
+        numbers = [number for number, each in judge.world.handles.items() if each.instance == flight.op.instance]
+    elif isinstance(flight.op, Close) and any(
+        flight.races(sweep) and sweep.end > flight.begin for sweep in phase.sweeps(flight.instance)
+    ):
+        numbers = [flight.op.handle]
+    elif flight.gives_owner and flight.resolved and any(map(flight.overlaps, phase.sweeps(flight.instance))):
+        # Whether it was active yet when the sweep was called is not said.
+        numbers = [flight.op.handle]
+    for number in numbers:
+        handle = judge.world.handles.get(number)
+        if handle is None or not handle.is_writer or handle.session.log:
+            continue
+        if isinstance(flight.op, Close) or (not handle.session.durable and not _is_told_later(judge, phase, flight)):
+            judge.world.blur(handle.session)
+
+
+def _is_told_later(judge: Judge, phase: Phase, flight: Flight) -> bool:
+    """Whether the session is stored for certain a little later, and nobody else can have looked meanwhile."""
+    if len(judge.world.instances) > 1 or isinstance(flight.op, FlushInstance):
+        return False
+    return any(
+        each.resolved and each.begin > flight.begin and each.op.handle == flight.op.handle
+        for each in phase.made()
+        if isinstance(each.op, Flush | Append)
+    )
+
+
+def _blur(judge: Judge, names: list[str]) -> None:
+    for name in names:
+        session = judge.world.stored.get(name)
+        pending = [each for (_, other), each in judge.world.pending.items() if other == name]
+        for each in (session, *pending):
+            if each is not None:
+                judge.world.blur(each)
+        judge.world.blurred.add(name)

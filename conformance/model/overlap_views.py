@@ -1,0 +1,269 @@
+"""Views in flight beside a change: they show a prefix of the log between what is certain and what may be.
+
+What had resolved in their instance when they began, they must see; what was called before they ended, they may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from conformance.model.batches import is_event, range_is_bad
+from conformance.model.history import SnapshotView
+from conformance.model.operations import Append, Close, CloseInstance, Create, Flush, FlushInstance, ListSessions, Read
+from conformance.model.phase import Flight, Phase
+from conformance.model.phase_order import settled
+from conformance.model.state import Handle, Session
+from conformance.model.values import plain, same
+from conformance.model.views import headers_differ
+from conformance.model.words import first_difference, log_text, snapshot_id
+
+if TYPE_CHECKING:
+    from conformance.model.judge import Judge
+
+CLOSED = "SessionHandleClosedError"
+
+
+def is_beside_a_change(phase: Phase, view: Flight) -> bool:
+    """Whether it is a view that something was in flight with which may change what it sees."""
+    if not view.is_view:
+        return False
+    return any(_may_change(each, view) and _meets(phase, each, view) for each in phase.made())
+
+
+def _may_change(change: Flight, view: Flight) -> bool:
+    if change.is_view:
+        return False
+    if isinstance(change.op, FlushInstance | CloseInstance) or isinstance(view.op, ListSessions):
+        return True
+    return change.session == view.session
+
+
+def _meets(phase: Phase, change: Flight, view: Flight) -> bool:
+    end = settled(phase, change) if change.cancelled else change.end
+    return change.begin < view.end and view.begin < end
+
+
+def judge_view(judge: Judge, phase: Phase, view: Flight) -> None:
+    """FRESH-03 and READ-06, and of the other clauses what an overlap leaves of them."""
+    if phase.closing(view.instance, view) or view.shows_fault or view.cancelled:
+        return
+    if isinstance(view.op, Read):
+        _read(judge, phase, view)
+    elif isinstance(view.op, ListSessions):
+        _list(judge, phase, view)
+    else:
+        _stat(judge, phase, view)
+
+
+# -- what is certain, and what may be -----------------------------------------------------------------
+
+
+def _appends(phase: Phase, session: Session) -> Iterator[tuple[Flight, int]]:
+    """The appends that made the log what it is, with the length that each made it."""
+    for each in phase.of(session.id):
+        if isinstance(each.op, Append) and each.op.events and (each.resolved or each.cancelled):
+            first = each.op.events[0]
+            if is_event(first) and same(plain([first]), session.log[first["seq"] : first["seq"] + 1]):
+                yield each, first["seq"] + len(each.op.events)
+
+
+def _least(judge: Judge, phase: Phase, view: Flight, session: Session) -> int:
+    """How many events it must see."""
+    found = phase.floors.get((view.instance or 0, session.serial), 0)
+    for each, length in _appends(phase, session):
+        own = each.before(view) and each.instance == view.instance
+        if each.resolved and (own or any(_covers(bar, each) and bar.before(view) for bar in phase.made())):
+            found = max(found, length)
+    for each in phase.of(session.id):
+        if isinstance(each.op, Read) and each.instance == view.instance and each.before(view):
+            found = max(found, _reaches(each))
+    return found
+
+
+def _covers(barrier: Flight, append: Flight) -> bool:
+    if not barrier.resolved or append.begin > barrier.begin:
+        return False
+    if isinstance(barrier.op, FlushInstance):
+        return barrier.instance == append.instance and append.before(barrier)
+    return isinstance(barrier.op, Flush | Close) and barrier.op.handle == append.op.handle
+
+
+def _most(phase: Phase, view: Flight, session: Session) -> int:
+    """How many events it may see."""
+    found = phase.lengths.get(session.serial, 0)
+    return max([found, *(length for each, length in _appends(phase, session) if each.begin < view.end)])
+
+
+def _reaches(read: Flight) -> int:
+    value = getattr(read.outcome, "value", None)
+    return read.op.offset + len(value) if isinstance(value, list) and value else 0
+
+
+def may_be_missing(judge: Judge, phase: Phase, view: Flight) -> bool:
+    """Whether an open may find nothing: another instance's barrier, which would show the session, had not resolved."""
+    changes = [each for each in phase.made() if not each.is_view and each.instance != view.instance]
+    changes = [each for each in changes if each.session == view.session or isinstance(each.op, FlushInstance)]
+    if not any(each.overlaps(view) for each in changes):
+        return False
+    seen, certain = judge.world.visible(view.instance or 0, view.session or "")
+    if seen is not None and certain:
+        return False
+    return not any(each.resolved and each.before(view) for each in changes if isinstance(each.op, _BARRIERS))
+
+
+_BARRIERS = (Flush, FlushInstance, Close)
+
+
+# -- the views ----------------------------------------------------------------------------------------
+
+
+def _read(judge: Judge, phase: Phase, view: Flight) -> None:
+    op: Read = view.op
+    handle = judge.world.handles.get(op.handle)
+    if handle is None or range_is_bad(op.offset, op.length):
+        return
+    session = handle.session
+    close = phase.close_of(op.handle)
+    if close is not None and close.begin < view.begin:
+        if view.kind != CLOSED:
+            judge.fail("CLOSE-02", f"refused with {CLOSED}: close was called before")
+        judge.witness("CLOSE-02")
+        return
+    if session.opaque or session.erased or session.unknown is not None:
+        return
+    if close is not None and close.begin < view.end and view.kind == CLOSED:
+        return
+    value = getattr(view.outcome, "value", None)
+    least, most = _least(judge, phase, view, session), _most(phase, view, session)
+    wanted = f"a prefix of the log, of {least} to {most} events, from seq {op.offset} on"
+    if not isinstance(value, list):
+        judge.fail("FRESH-03", wanted)
+    if op.length is not None and len(value) > op.length:
+        judge.fail("READ-01", f"at most {op.length} events", f"returned {log_text(value)}")
+    _compare(judge, phase, view, handle, value, most, wanted)
+    _measure(judge, phase, view, handle, value, least, wanted)
+    handle.shown = max(handle.shown, _reaches(view))
+    if value:
+        session.show(handle.instance, _reaches(view))
+
+
+def _compare(
+    judge: Judge, phase: Phase, view: Flight, handle: Handle, value: list[Any], most: int, wanted: str
+) -> None:
+    """Each event that is there is the one that was appended, and was called before the read ended."""
+    session, offset = handle.session, view.op.offset
+    exact = judge.capabilities.numbers == "exact"
+    for place, event in enumerate(value):
+        seq = offset + place
+        due = session.log[seq] if seq < min(len(session.log), most) else None
+        if due is not None and same(due, event, exact=exact):
+            continue
+        clause, note = _stranger(phase, session, seq, event)
+        if not clause and due is not None:
+            clause, note = "SEQ-01", first_difference(due, event, "event", exact=exact)
+        judge.fail(clause or "FRESH-03", wanted, note=f"at seq {seq}: {note or 'no such event was appended by then'}")
+    if any(each.shows_fault and isinstance(each.op, Append) and view.overlaps(each) for each in phase.of(session.id)):
+        judge.witness("READ-06")
+
+
+def _stranger(phase: Phase, session: Session, seq: int, event: Any) -> tuple[str, str]:
+    """The clause that an event breaks which is not in the log, where an append that did not succeed brought it."""
+    for each in phase.of(session.id):
+        if not isinstance(each.op, Append) or each.resolved or not isinstance(each.op.events, list):
+            continue
+        if any(same(plain(given), event) for given in each.op.events if is_event(given)):
+            if each.cancelled:
+                return "SEQ-08", "it is of an append that was cancelled, and is not in the log"
+            return ("READ-06" if each.shows_fault else "SEQ-09"), "it is of an append that then failed"
+    return "", ""
+
+
+def _measure(
+    judge: Judge, phase: Phase, view: Flight, handle: Handle, value: list[Any], least: int, wanted: str
+) -> None:
+    """It is no shorter than it must be, and ends between two batches."""
+    session, op = handle.session, view.op
+    end = least if op.length is None else min(least, op.offset + op.length)
+    shown = phase.shown.get(op.handle, 0)
+    for each in phase.of(session.id):
+        if isinstance(each.op, Read) and each.op.handle == op.handle and each.before(view):
+            shown = max(shown, _reaches(each))
+    if op.offset + len(value) < end:
+        clause = "READ-03" if op.offset + len(value) < min(end, shown) else "FRESH-03"
+        judge.fail(clause, wanted, note=f"the log seems to end before seq {op.offset + len(value)}")
+    came_short = op.length is None or len(value) < op.length
+    upto = op.offset + len(value)
+    before = phase.lengths.get(session.serial, 0)
+    if came_short and value and upto > before and upto < len(session.log) and upto not in session.starts:
+        judge.fail(
+            "SEQ-05", wanted, note=f"it ends at seq {upto}, inside a batch: an append is there whole or not at all"
+        )
+    judge.witness("FRESH-03")
+
+
+def _stat(judge: Judge, phase: Phase, view: Flight) -> None:
+    world, name = judge.world, view.session
+    if name is None or name in world.blurred or view.instance not in world.instances:
+        return
+    # What came or went meanwhile may be there or not.
+    fleeting = [each for each in phase.of(name) if isinstance(each.op, Create) or _empties(judge, each)]
+    session, certain = world.visible(view.instance, name)
+    if session is None or fleeting or not certain or session.opaque or view.kind:
+        if view.kind and not fleeting and session is not None and certain and not session.opaque:
+            judge.fail("FRESH-03", f"a snapshot of {name!r:.80}")
+        return
+    value = getattr(view.outcome, "value", None)
+    if not isinstance(value, SnapshotView):
+        if phase.floors.get((view.instance, session.serial)) is None:
+            return
+        judge.fail("FRESH-02", f"a snapshot of {name!r:.80}")
+    _snapshot(judge, phase, view, session, value)
+
+
+def _empties(judge: Judge, flight: Flight) -> bool:
+    handle = judge.world.handles.get(flight.op.handle) if isinstance(flight.op, Close) else None
+    return handle is not None and handle.is_writer and not handle.session.log
+
+
+def _snapshot(judge: Judge, phase: Phase, view: Flight, session: Session, value: SnapshotView) -> None:
+    difference = headers_differ(session.header, value.header, exact=judge.capabilities.numbers == "exact")
+    if difference:
+        judge.fail("SVC-01", "the header given to create", f"header{difference}")
+    least, most = _least(judge, phase, view, session), _most(phase, view, session)
+    count = value.event_count
+    if count is not None:
+        if type(count) is not int or not least <= count <= most:
+            judge.fail("FRESH-02", f"event_count from {least} to {most}", f"event_count={count!r}")
+        session.show(view.instance or 0, count)
+    judge.witness("FRESH-02")
+
+
+def _list(judge: Judge, phase: Phase, view: Flight) -> None:
+    world = judge.world
+    value = getattr(view.outcome, "value", None)
+    if view.instance not in world.instances or world.blurred:
+        return
+    if not isinstance(value, list) or not all(isinstance(each, SnapshotView) for each in value):
+        judge.fail("SVC-06", "a list of snapshots")
+    found: dict[Any, SnapshotView] = {}
+    for each in value:
+        if snapshot_id(each) in found:
+            judge.fail("SVC-06", "no session twice", f"{snapshot_id(each)!r:.80} twice")
+        found[snapshot_id(each)] = each
+    fleeting = {each.session for each in phase.made() if isinstance(each.op, Create) or _empties(judge, each)}
+    for name in dict.fromkeys([*(each for _, each in world.pending), *world.stored]):
+        session, certain = world.visible(view.instance, name)
+        if session is None or session.opaque or name in fleeting:
+            found.pop(name, None)
+            continue
+        snapshot = found.pop(name, None)
+        there = certain and phase.floors.get((view.instance, session.serial)) is not None
+        if snapshot is None:
+            if there and session.home == view.instance:
+                judge.fail("FRESH-02", f"a snapshot of {name!r:.80} among the others", "it is missing")
+            continue
+        _snapshot(judge, phase, view, session, snapshot)
+    for name in found:
+        if name not in fleeting and name not in world.never:
+            judge.fail("SVC-06", f"no snapshot of {name!r:.80}: no such session is visible here")

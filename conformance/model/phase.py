@@ -1,0 +1,228 @@
+"""One overlap as the model takes it in: its calls with their begin and end, and what follows from that alone.
+
+Times are places in the order of begins and ends, so that of any two calls it is known which of them had ended before
+the other began. Plain data; ``overlap_rules`` judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from conformance.model.history import Cancelled, Completion, Event, Hung, Invocation, Outcome, Raised, Returned, Skipped
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Flush,
+    FlushInstance,
+    ListSessions,
+    OpenSession,
+    Operation,
+    Overlap,
+    Read,
+    Stat,
+    Step,
+)
+
+VIEWS = (Read, Stat, ListSessions)
+"""What changes nothing."""
+
+NEVER = 1_000_000_000
+"""The place of what has not happened."""
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """One call of an overlap.
+
+    Attributes:
+        begin, end: places of its begin and its end; ``NEVER`` for one that has not ended.
+        session: id of the session that it is about; None where it is about the whole service.
+        instance: the number of its instance, or None where nobody knows the handle.
+        step: the step that it is; None for a look of the kit's.
+        part: of a service flush that resolved, the handle that it is looked at for; it does one after the other.
+    """
+
+    begun: Invocation
+    begin: int
+    session: str | None
+    instance: int | None
+    step: Step | None = None
+    part: int | None = None
+    ended: Completion | None = None
+    end: int = NEVER
+
+    @property
+    def op(self) -> Any:
+        """The operation."""
+        return self.begun.operation
+
+    @property
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        return Skipped() if self.ended is None else self.ended.outcome
+
+    @property
+    def resolved(self) -> bool:
+        """Whether it returned."""
+        return isinstance(self.outcome, Returned)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether its caller gave it up."""
+        return isinstance(self.outcome, Cancelled)
+
+    @property
+    def kind(self) -> str:
+        """The kind of error that it raised, "Hung" where it never ended, else ""."""
+        outcome = self.outcome
+        return outcome.error.kind if isinstance(outcome, Raised) else "Hung" if isinstance(outcome, Hung) else ""
+
+    @property
+    def shows_fault(self) -> bool:
+        """Whether it raised because the kit made storage fail."""
+        return isinstance(self.outcome, Raised) and self.outcome.error.fault
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it changes nothing."""
+        return isinstance(self.op, VIEWS)
+
+    @property
+    def gives_owner(self) -> bool:
+        """Whether it asks for a handle that owns."""
+        return isinstance(self.op, Create) or (isinstance(self.op, OpenSession) and self.op.access == "write")
+
+    @property
+    def is_on_handle(self) -> bool:
+        """Whether it changes something through a handle."""
+        return isinstance(self.op, Append | Flush | Close)
+
+    def before(self, other: Flight) -> bool:
+        """Whether it had ended when the other began."""
+        return self.end < other.begin
+
+    def overlaps(self, other: Flight) -> bool:
+        """Whether the two were in flight at once."""
+        return self is not other and not self.before(other) and not other.before(self)
+
+    def races(self, earlier: Flight) -> bool:
+        """Whether nobody waited for the earlier call before this one was made.
+
+        A backend whose calls never wait has no two of them in flight at once; they were made at the same time all the
+        same, by two clients or by one that does not wait.
+        """
+        if earlier is self or earlier.begin > self.begin:
+            return False
+        if earlier.overlaps(self):
+            return True
+        unawaited = earlier.step is not None and not earlier.step.waits
+        return earlier.begun.at == self.begun.at and (unawaited or earlier.begun.client != self.begun.client)
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its caller cancelled it, though it may have ended before that came to it."""
+        return self.cancelled or (self.step is not None and bool(self.step.cancels))
+
+
+@dataclass(slots=True)
+class Phase:
+    """The calls of one overlap, in the order in which they began.
+
+    Attributes:
+        begun: the overlap itself.
+        places: handle -> (instance, session id), of the handles that there were before, and those made meanwhile.
+        floors: (instance, session serial) -> how many events a call of that instance had to see when it began.
+        lengths: session serial -> how many events its log had then.
+        shown: handle -> how many events its reads had shown by then.
+        rested: the place at which the backend had come to rest.
+    """
+
+    begun: Invocation
+    places: dict[int, tuple[int, str]]
+    floors: dict[tuple[int, int], int] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
+    shown: dict[int, int] = field(default_factory=dict)
+    flights: list[Flight] = field(default_factory=list)
+    time: int = 0
+    rested: int = NEVER
+    _open: dict[tuple[int, int], Flight] = field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        """A call begins or ends."""
+        self.time += 1
+        if isinstance(event, Completion):
+            flight = self._open.pop((event.client, event.step))
+            flight.ended, flight.end = event, self.time
+            return
+        op = event.operation
+        if not event.client and self.rested == NEVER:
+            self.rested = self.time
+            self.time += 1
+        if isinstance(op, Create | OpenSession):
+            name = op.header.id if isinstance(op, Create) else op.session
+            self.places[op.handle] = (op.instance, name if isinstance(name, str) else repr(name))
+        instance, session = self._about(op)
+        overlap = self.begun.operation
+        rows = overlap.rows if isinstance(overlap, Overlap) else ()
+        step = rows[event.client - 1][event.step] if event.client else None
+        flight = Flight(event, self.time, session, instance, step)
+        self.flights.append(flight)
+        self._open[event.client, event.step] = flight
+
+    def _about(self, op: Operation) -> tuple[int | None, str | None]:
+        if isinstance(op, Read | Append | Flush | Close):
+            return self.places.get(op.handle, (None, None))
+        name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
+        return getattr(op, "instance", None), name if isinstance(name, str) else None
+
+    def with_faults(self, flight: Flight) -> Completion | None:
+        """Its completion, with the faults that storage had while it was in flight, in whichever call they were met."""
+        if flight.ended is None:
+            return None
+        met = (each for each in self.flights if each.ended is not None and flight.begin < each.end <= flight.end)
+        faults = tuple(fault for each in met if each.ended is not None for fault in each.ended.faults)
+        return flight.ended if faults == flight.ended.faults else replace(flight.ended, faults=faults)
+
+    def made(self) -> list[Flight]:
+        """The calls that were made."""
+        return [each for each in self.flights if not isinstance(each.outcome, Skipped)]
+
+    def of(self, session: str) -> Iterator[Flight]:
+        """The calls about one session."""
+        return (each for each in self.made() if each.session == session)
+
+    def parts(self, sweep: Flight, writers: Iterable[int]) -> list[Flight]:
+        """A service flush, handle by handle: those that were there before, and those that were given before it began.
+
+        A handle whose close was called before is none of its.
+        """
+        given = [
+            each.op.handle
+            for each in self.made()
+            if each.resolved and each.before(sweep) and each.instance == sweep.instance and each.gives_owner
+        ]
+        found = []
+        for number in (*writers, *given):
+            close = self.close_of(number)
+            if close is None or close.begin > sweep.begin:
+                found.append(replace(sweep, part=number, session=self.places[number][1]))
+        return found
+
+    def sweeps(self, instance: int | None) -> list[Flight]:
+        """The calls of an instance's own flush."""
+        return [each for each in self.made() if isinstance(each.op, FlushInstance) and each.op.instance == instance]
+
+    def closing(self, instance: int | None, flight: Flight) -> bool:
+        """Whether the service's close was called before the call ended."""
+        return any(
+            isinstance(each.op, CloseInstance) and each.op.instance == instance and each.begin < flight.end
+            for each in self.made()
+        )
+
+    def close_of(self, handle: int) -> Flight | None:
+        """The first call of a handle's close."""
+        return next((each for each in self.made() if isinstance(each.op, Close) and each.op.handle == handle), None)

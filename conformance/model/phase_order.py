@@ -1,0 +1,298 @@
+"""An order in which the calls of an overlap may have taken effect, one after the other.
+
+The order keeps what is certain: a call that had ended came before one that began later, and what changes a session
+through one handle does so in the order of the calls. Beyond that it is searched for among those in which each create,
+open and close finds what its outcome says it found; what the calls then hold against each other is for the ordinary
+rules. Mostly the order of the begins is right at once, for two calls in flight mostly have nothing to do with each
+other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Flush,
+    FlushInstance,
+    OpenSession,
+    Operation,
+)
+from conformance.model.phase import Flight, Phase
+
+if TYPE_CHECKING:
+    from conformance.model.state import World
+
+MOST_NODES = 4_000
+"""Prefixes of orders that are looked at before it is called undecided."""
+
+EXISTS, OWNED, MISSING = "SessionAlreadyExistsError", "SessionAlreadyOwnedError", "SessionPersistenceNotFoundError"
+CLOSED = "SessionHandleClosedError"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The calls in order.
+
+    Attributes:
+        fits: each of them finds what its outcome says; else they stand in the order in which they began.
+        decided: the search came to its end.
+    """
+
+    flights: list[Flight]
+    fits: bool = True
+    decided: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    """What is known under one id.
+
+    Attributes:
+        state: "absent"; "pending": its home alone sees it; "appended": the others may; "stored": all see it; "unknown".
+        home: the instance that has written or created it.
+        owners: (instance, handle) of those who own it.
+    """
+
+    state: str = "unknown"
+    home: int = -1
+    owners: frozenset[tuple[int, int]] = frozenset()
+
+    def owner_in(self, instance: int) -> bool:
+        """Whether a handle of that instance owns it."""
+        return any(where == instance for where, _ in self.owners)
+
+    def is_seen(self, instance: int) -> bool | None:
+        """Whether that instance sees it; None: it may."""
+        if self.state == "unknown" or (self.state == "appended" and instance != self.home):
+            return None
+        return self.state != "absent" and (self.state != "pending" or instance == self.home)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the calls placed so far have made of the ids; of those in ``vague`` only who owns them is known."""
+
+    phase: Phase
+    vague: frozenset[str]
+    ids: dict[str, _Id] = field(default_factory=dict)
+    closed: frozenset[int] = frozenset()
+    ended: frozenset[int] = frozenset()
+
+    def after(self, flight: Flight) -> _Scene | None:
+        """The scene after the call, or None where its outcome says that it cannot be placed here."""
+        op, found = flight.op, self.ids.get(flight.session or "", _Id())
+        if flight.part is not None:
+            owned = any(handle == flight.part for _, handle in found.owners)
+            return self._with(flight.session, replace(found, state="stored")) if owned else self
+        if isinstance(op, CloseInstance):
+            return self._ended(op.instance)
+        if isinstance(op, Close):
+            return self._closed(op.handle)
+        if flight.kind == "Hung" or flight.shows_fault or flight.cancelled:
+            return self._unsettled(op)
+        if isinstance(op, Create):
+            return self._created(flight, found)
+        if isinstance(op, OpenSession):
+            return self._opened(flight, found)
+        if isinstance(op, Append | Flush):
+            return self._written(flight, found)
+        if isinstance(op, FlushInstance) and flight.resolved:
+            return None if op.instance in self.ended else self._swept(op.instance)
+        return self
+
+    def _with(self, name: str | None, now: _Id) -> _Scene:
+        if name is None:
+            return self
+        if name in self.vague:
+            now = replace(now, state="unknown")
+        return replace(self, ids={**self.ids, name: now})
+
+    def _unsettled(self, op: Operation) -> _Scene:
+        """What a call may have stored that does not say so."""
+        scene = self
+        for name, found in self.ids.items():
+            mine = any(handle == getattr(op, "handle", None) for _, handle in found.owners)
+            swept = isinstance(op, FlushInstance) and found.owner_in(op.instance)
+            if found.state == "pending" and ((mine and isinstance(op, Append | Flush)) or swept):
+                scene = scene._with(name, replace(found, state="appended"))
+        return scene
+
+    def _written(self, flight: Flight, found: _Id) -> _Scene | None:
+        if flight.op.handle in self.closed:
+            return self if flight.kind == CLOSED else None
+        if not flight.resolved:
+            return self
+        if isinstance(flight.op, Flush):
+            return self._with(flight.session, replace(found, state="stored"))
+        if not flight.op.events or found.state == "stored":
+            return self
+        return self._with(flight.session, replace(found, state="appended"))
+
+    def _swept(self, instance: int) -> _Scene:
+        scene = self
+        for name, found in self.ids.items():
+            if found.owner_in(instance):
+                scene = scene._with(name, replace(found, state="stored"))
+        return scene
+
+    def _created(self, flight: Flight, found: _Id) -> _Scene | None:
+        op = flight.op
+        if flight.resolved:
+            if op.instance in self.ended or found.is_seen(op.instance):
+                return None
+            owners = found.owners | {(op.instance, op.handle)}
+            state = "unknown" if found.owners or found.state == "appended" else "pending"
+            return self._with(flight.session, _Id(state, op.instance, owners))
+        if op.instance in self.ended:
+            return self
+        return None if flight.kind in (EXISTS, OWNED) and found.state == "absent" else self
+
+    def _opened(self, flight: Flight, found: _Id) -> _Scene | None:
+        op, writes = flight.op, flight.op.access == "write"
+        seen = found.is_seen(op.instance)
+        if flight.resolved:
+            if op.instance in self.ended or seen is False or (writes and found.owner_in(op.instance)):
+                return None
+            now = replace(found, owners=found.owners | {(op.instance, op.handle)})
+            return self._with(flight.session, now) if writes else self
+        if op.instance in self.ended:
+            return self
+        if flight.kind == OWNED and writes and not found.owners:
+            return None
+        return None if flight.kind == MISSING and seen else self
+
+    def _closed(self, handle: int) -> _Scene:
+        where, name = self.phase.places.get(handle, (-1, ""))
+        found = self.ids.get(name, _Id())
+        scene = replace(self, closed=self.closed | {handle})
+        if (where, handle) not in found.owners:
+            return scene
+        state = {"pending": "absent", "appended": "stored"}.get(found.state, found.state)
+        return scene._with(name, _Id(state, found.home, found.owners - {(where, handle)}))
+
+    def _ended(self, instance: int) -> _Scene:
+        scene = self
+        for handle, (where, _) in self.phase.places.items():
+            if where == instance and handle not in scene.closed:
+                scene = scene._closed(handle)
+        return replace(scene, ended=scene.ended | {instance})
+
+
+def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
+    """An order of these calls; their own order, which must be that of their begins, where none fits.
+
+    A service flush that resolved is in it handle by handle.
+    """
+    flights = [part for each in flights for part in _parts(world, phase, each)]
+    before = {id(each): _predecessors(phase, each, flights) for each in flights}
+    path: list[Flight] = []
+    seen: set[frozenset[int]] = set()
+    nodes = 0
+
+    def search(scene: _Scene, placed: frozenset[int]) -> bool:
+        nonlocal nodes
+        if len(path) == len(flights):
+            return True
+        if placed in seen or nodes >= MOST_NODES:
+            return False
+        nodes += 1
+        seen.add(placed)
+        for each in flights:
+            if id(each) in placed or not before[id(each)] <= placed:
+                continue
+            after = scene.after(each)
+            if after is None:
+                continue
+            path.append(each)
+            if search(after, placed | {id(each)}):
+                return True
+            path.pop()
+        return False
+
+    if search(_begin(world, phase), frozenset()):
+        return Order(path)
+    return Order(flights, fits=False, decided=nodes < MOST_NODES)
+
+
+def settled(phase: Phase, flight: Flight) -> int:
+    """The place by which the call has done all that it does; a cancelled close, flush or sweep goes on for a while."""
+    if not flight.cancelled or not isinstance(flight.op, Close | Flush | FlushInstance | CloseInstance):
+        return flight.end
+    if isinstance(flight.op, Close):
+        for each in phase.made():
+            joins = isinstance(each.op, Close) and each.op.handle == flight.op.handle and each.begin > flight.begin
+            if joins and not each.cancelled and each.kind != "Hung":
+                return each.end
+    return phase.rested
+
+
+def _predecessors(phase: Phase, flight: Flight, flights: list[Flight]) -> frozenset[int]:
+    return frozenset(id(each) for each in flights if each is not flight and _comes_before(phase, each, flight))
+
+
+def _comes_before(phase: Phase, one: Flight, other: Flight) -> bool:
+    handles = {_handle_of(one), _handle_of(other)}
+    if len(handles) == 1 and None not in handles:
+        return one.begin < other.begin
+    if _is_whole_sweep(one) or _is_whole_sweep(other):
+        if one.instance == other.instance and (one.is_on_handle or other.is_on_handle):
+            return one.begin < other.begin
+        if _is_whole_sweep(one) and one.instance == other.instance and other.gives_owner and other.resolved:
+            # The sweep is about the handles that were active when it was called.
+            return other.end > one.begin
+    end = settled(phase, one) if one.cancelled else one.end
+    return end < other.begin
+
+
+def _parts(world: World, phase: Phase, flight: Flight) -> list[Flight]:
+    instance = world.instances.get(flight.instance if flight.instance is not None else -1)
+    if not isinstance(flight.op, FlushInstance) or not flight.resolved or instance is None or instance.closed:
+        return [flight]
+    here = [each for each in world.handles.values() if each.instance == flight.instance and each.is_writer]
+    return phase.parts(flight, [each.number for each in here if not each.closed])
+
+
+def _handle_of(flight: Flight) -> int | None:
+    """The handle in whose order of calls it stands."""
+    number: int | None = flight.op.handle if flight.is_on_handle else flight.part
+    return number
+
+
+def _is_whole_sweep(flight: Flight) -> bool:
+    return isinstance(flight.op, FlushInstance) and flight.part is None and not flight.cancelled
+
+
+def _begin(world: World, phase: Phase) -> _Scene:
+    names = {name for _, name in phase.places.values()}
+    names |= {each.session for each in phase.made() if each.session is not None}
+    ids: dict[str, _Id] = {}
+    vague: set[str] = set()
+    for name in sorted(names):
+        owners = frozenset(
+            (each.instance, each.number)
+            for each in world.handles.values()
+            if each.session.id == name and each.owns and not each.closed
+        )
+        pending = [each for (_, other), each in world.pending.items() if other == name]
+        stored = world.stored.get(name)
+        if name in world.blurred or len(pending) + (stored is not None) > 1:
+            vague.add(name)
+            ids[name] = _Id(owners=owners)
+        elif pending:
+            ids[name] = _Id("pending", pending[0].creator, owners)
+        elif stored is None:
+            ids[name] = _Id("absent", owners=owners)
+        elif stored.unsure or stored.recovery is not None:
+            ids[name] = _Id(owners=owners)
+        else:
+            ids[name] = _Id(
+                "stored" if stored.durable else "appended", -1 if stored.home is None else stored.home, owners
+            )
+    closed = frozenset(number for number, handle in world.handles.items() if handle.closed)
+    ended = frozenset(number for number, instance in world.instances.items() if instance.closed)
+    return _Scene(phase, frozenset(vague), ids, closed, ended)
