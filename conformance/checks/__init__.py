@@ -17,6 +17,8 @@ from conformance.checks import (
     faults,
     headers,
     identity,
+    live,
+    live_faults,
     many,
     materialisation,
     overlapping,
@@ -51,6 +53,8 @@ _MODULES = (
     fault_ends,
     overlapping,
     cancelling,
+    live,
+    live_faults,
 )
 
 SCENARIOS: tuple[Scenario, ...] = tuple(

@@ -22,11 +22,15 @@ from conformance.model.operations import (
     Create,
     Damage,
     Discard,
+    Dispose,
     Fail,
     Fill,
+    Flood,
     Flush,
     FlushInstance,
     Heal,
+    HubCreate,
+    HubFlush,
     Inspect,
     Leave,
     ListSessions,
@@ -35,9 +39,11 @@ from conformance.model.operations import (
     Operation,
     Overlap,
     Populate,
+    Publish,
     Read,
     ReadConfined,
     ReadCounters,
+    ReadWarnings,
     StartCounting,
     Stat,
     Step,
@@ -243,6 +249,40 @@ class Script:
     def overlap(self, *rows: Sequence[Step], jobs: Sequence[int] = ()) -> Outcome:
         """Clients make the calls of a row each, beside each other; see ``Overlap``."""
         return self._execution.do(Overlap(tuple(map(tuple, rows)), tuple(jobs)))
+
+    def hub_create(self, instance: int, session: str = "s1", events: Sequence[Any] = ()) -> Outcome:
+        """Publish a session on the hub; ``events`` are its seed."""
+        return self._execution.do(HubCreate(instance, session, list(events)))
+
+    def publish(self, instance: int, event: Any, session: str = "s1", *, scribble: bool = False) -> Outcome:
+        """``session/event``."""
+        return self._execution.do(Publish(instance, session, event, scribble))
+
+    def hub_flush(self, instance: int, session: str = "s1") -> Outcome:
+        """``session/flush``."""
+        return self._execution.do(HubFlush(instance, session))
+
+    def hub_dispose(self, instance: int, session: str = "s1") -> Outcome:
+        """``session/disposed``."""
+        return self._execution.do(Dispose(instance, session))
+
+    def flood(self, instance: int, session: str = "s1", *, first: int, count: int) -> Outcome:
+        """Publish many events, until one is not taken."""
+        return self._execution.do(Flood(instance, session, first, count))
+
+    def read_warnings(self) -> Outcome:
+        """What was logged as a warning since the last time."""
+        return self._execution.do(ReadWarnings())
+
+    @property
+    def window_us(self) -> int:
+        """The declared window of the live path, in microseconds; a second where none is declared."""
+        window = self._execution.backend.capabilities.live_window
+        return round((1.0 if window is None else window) * 1_000_000)
+
+    def window(self, *, part: float = 1.0, past: int = 0) -> None:
+        """Let that part of a window pass, and so many microseconds."""
+        self._execution.do(Wait((round(self.window_us * part) + past) / 1_000_000))
 
     def damage(self, how: str, session: str = "s1", **places: Any) -> Outcome:
         """Something else than the backend changes the session's artifact; ``places`` are fields of ``Damage``."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from conformance.contract import Backend
 from conformance.drivers.factory import Instance, enter_instance
+from conformance.drivers.live import Hubs
 from conformance.drivers.loops import Host
 from conformance.drivers.outcomes import CallerError, Observer, fresh_header, scribble
 from conformance.drivers.premises import Premises
@@ -25,14 +26,19 @@ from conformance.model.operations import (
     CloseInstance,
     Create,
     Discard,
+    Dispose,
+    Flood,
     Flush,
     FlushInstance,
+    HubCreate,
+    HubFlush,
     Inspect,
     Leave,
     ListSessions,
     OpenInstance,
     OpenSession,
     Operation,
+    Publish,
     Read,
     Stat,
 )
@@ -54,6 +60,7 @@ class Calls:
     _observer: Observer
     _instances: dict[int, Instance]
     _handles: dict[int, Any]
+    _hubs: Hubs
     _crashes: bool
     _opened: bool
 
@@ -89,9 +96,15 @@ class Calls:
     async def _open_instance(self, op: OpenInstance) -> Value:
         if self._premises is not None and not self._crashes and not self._opened:
             self._premises.prepare()
-        self._instances[op.instance] = await enter_instance(self.backend, self.root, self._host.env)
+        self._instances[op.instance] = instance = await enter_instance(self.backend, self.root, self._host.env)
         self._opened = True
+        self._hubs.attach(op.instance, instance.persistence)
         return None
+
+    async def _on_hub(self, op: HubCreate | Publish | HubFlush | Dispose | Flood) -> Value:
+        if op.instance not in self._hubs:
+            raise Absent
+        return await self._hubs.perform(op)
 
     async def _close_instance(self, op: CloseInstance) -> Value:
         await self._instance(op.instance).close()
@@ -209,4 +222,9 @@ PERFORM: dict[type[Operation], Callable[[Calls, Any], Coroutine[Any, Any, Value]
     Leave: Calls._leave,
     Discard: Calls._discard,
     Inspect: Calls._inspect,
+    HubCreate: Calls._on_hub,
+    Publish: Calls._on_hub,
+    HubFlush: Calls._on_hub,
+    Dispose: Calls._on_hub,
+    Flood: Calls._on_hub,
 }

@@ -24,13 +24,14 @@ from conformance.drivers.damage import Artifacts, watch
 from conformance.drivers.errors import SetupError, UsageError
 from conformance.drivers.factory import Instance
 from conformance.drivers.leftovers import Baseline
+from conformance.drivers.live import Hubs, Warnings
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
 from conformance.drivers.overlapping import Clients, Ears
 from conformance.drivers.premises import Premises
 from conformance.drivers.storage_faults import StorageFaults
 from conformance.drivers.watchdog import Watchdog
-from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value
+from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, Value, WarningsView
 from conformance.model.operations import (
     Append,
     CloseInstance,
@@ -47,6 +48,7 @@ from conformance.model.operations import (
     Overlap,
     ReadConfined,
     ReadCounters,
+    ReadWarnings,
     StartCounting,
     Wait,
 )
@@ -109,6 +111,10 @@ class InProcessDriver(StorageFaults, Calls):
         self._counters: Counters | None = None
         self._baseline: Baseline | None = None
         self._named: dict[str, None] = {}
+        self._hubs = Hubs(backend)
+        self._warnings = Warnings() if backend.live is not None else None
+        if self._warnings is not None:
+            self._warnings.begin()
 
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
@@ -136,6 +142,8 @@ class InProcessDriver(StorageFaults, Calls):
             return self._make_root()
         if isinstance(operation, CountLeft):
             return self._count_left()
+        if isinstance(operation, ReadWarnings):
+            return Skipped() if self._warnings is None else Returned(WarningsView(tuple(self._warnings.take())))
         if self._baseline is None:
             self._baseline = Baseline()
         if isinstance(operation, Wait):
@@ -342,6 +350,7 @@ class InProcessDriver(StorageFaults, Calls):
         with unheard(), self._watched("after a crash"):
             self._instances.clear()
             self._handles.clear()
+            self._hubs.clear()
             self._host.renew()
             gc.collect(1)
 
@@ -358,6 +367,8 @@ class InProcessDriver(StorageFaults, Calls):
                 self._recording.recorder.lift()
             self._end_instances()
         finally:
+            if self._warnings is not None:
+                self._warnings.end()
             self._handles.clear()
             self._host.close()
             if self._counters is not None:

@@ -6,8 +6,8 @@ they are not, the model overlooked something, and that is told too. Where it all
 ones, their worlds are not the same any more, and the partner leaves for the rest of the program. A partner in memory
 has no second instance: it stands aside while several instances live, and is built anew from the model's state when one
 is left. No partner crashes: it stands aside from a crash on, until the recovery has shown what every session holds and
-one instance lives, and is then built anew too. Nor does its storage fail, and nobody damages it: where that of the
-backend meets either, they part.
+one instance lives, and is then built anew too; the same from an overlap on, in which it might have taken another order.
+Nor does its storage fail, nobody damages it, and it has no live path: where the backend meets one of these, they part.
 """
 
 from __future__ import annotations
@@ -30,16 +30,23 @@ from conformance.model.operations import (
     Create,
     Damage,
     Discard,
+    Dispose,
     Fail,
+    Flood,
     Flush,
     Heal,
+    HubCreate,
+    HubFlush,
     ListSessions,
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
+    Publish,
     Read,
     ReadConfined,
     ReadCounters,
+    ReadWarnings,
     StartCounting,
     Stat,
 )
@@ -52,7 +59,13 @@ _VIEWS = (Stat, ListSessions, Read)
 """What changes nothing: two different answers to them leave the worlds as they were."""
 
 
-_ITS_OWN_AFFAIR = (Crash, StartCounting, ReadCounters, ReadConfined, Fail, Heal, CountLeft, Damage)
+_LIVE = (HubCreate, Publish, HubFlush, Dispose, Flood)
+"""What only a backend with a live path takes part in: the partner leaves where it begins."""
+
+
+_COUNTED = (StartCounting, ReadCounters, ReadConfined, ReadWarnings, CountLeft)
+
+_ITS_OWN_AFFAIR = (*_LIVE, *_COUNTED, Overlap, Crash, Fail, Heal, Damage)
 """What is done to the backend under test alone."""
 
 
@@ -66,6 +79,7 @@ class Partner:
         self._live: set[int] = set()
         self._aside = False
         self._parted = False
+        self._gone = False
         self._waits = False
         self._used = False
         self._generation = 0
@@ -86,10 +100,11 @@ class Partner:
         Raises:
             KitError: the partner breaks the model, or differs where the model allows one answer.
         """
-        if isinstance(operation, StartCounting | ReadCounters | ReadConfined):
+        self._gone = self._gone or isinstance(operation, _LIVE)
+        if self._gone or isinstance(operation, StartCounting | ReadCounters | ReadConfined | ReadWarnings):
             # What the reference costs is not asked, and only one can be counted at a time.
             return None
-        if isinstance(operation, Crash):
+        if isinstance(operation, Crash | Overlap):
             self._driver.finish()
             self._waits = True
         if self._waits:
@@ -112,7 +127,7 @@ class Partner:
 
     def answer(self, operation: Operation) -> str:
         """What the partner says to an operation at which the backend under test was found wrong, in a few words."""
-        if self._waits or self._aside or self._parted or isinstance(operation, _ITS_OWN_AFFAIR):
+        if self._gone or self._waits or self._aside or self._parted or isinstance(operation, _ITS_OWN_AFFAIR):
             return ""
         return outcome_text(self._perform(operation))
 

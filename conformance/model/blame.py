@@ -28,6 +28,11 @@ BARRIER_CLAUSE = {
 OWNERSHIP_ERRORS = ("SessionAlreadyOwnedError", "SessionOwnershipLostError", "SessionReadOnlyError")
 
 
+def promised(session: Session, seq: int) -> str:
+    """The clause because of which an event is there, where that is not its append alone."""
+    return next((clause for first, end, clause in session.promised if first <= seq < end), "")
+
+
 def suspect(session: Session, *, but: str = "") -> str:
     """The clause about the latest operation that must not have changed the log, or "" where there was none.
 
@@ -136,8 +141,8 @@ def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) ->
     crashed = crash_blame.short(handle, judge.world.instances[handle.instance], session, seq)
     if crashed:
         return crashed
-    if seq >= session.verified and any(first <= seq < end for first, end in session.hurried):
-        return "CLOSE-06"
+    if seq >= session.verified and promised(session, seq):
+        return promised(session, seq)
     tag = suspect(session)
     if tag in STRONG_TAGS and seq < session.verified:
         return tag
@@ -160,13 +165,16 @@ def altered(judge: Judge, handle: Handle, seq: int, event: Any = None) -> str:
         return crashed
     if seq in session.scribbled:
         return "SEQ-06"
+    if session.live is not None and seq in session.live.scribbled:
+        return "LIVE-08"
     if seq < session.handed.get(handle.instance, 0):
         return "SEQ-07"
     if seq < session.verified:
         return suspect(session) or ("READ-03" if seq < handle.shown else "SEQ-04")
     if event is not None and any(same(event, refused) for refused in session.refused):
         return session.refused_by
-    return "SEQ-01"
+    found = promised(session, seq)
+    return found if found.startswith("LIVE") else "SEQ-01"
 
 
 def beyond(judge: Judge, handle: Handle, extra: Sequence[Any]) -> str:
@@ -176,9 +184,19 @@ def beyond(judge: Judge, handle: Handle, extra: Sequence[Any]) -> str:
         return "SEQ-06" if session.scribbled else "SEQ-07"
     if any(same(event, refused) for event in extra for refused in session.refused):
         return session.refused_by
+    if session.live is not None and extra:
+        return _doubled(session, extra)
     crashed = crash_blame.beyond(judge.world.instances[handle.instance], session)
     tag = suspect(session)
     return crashed or (tag if tag in STRONG_TAGS else "SEQ-01")
+
+
+def _doubled(session: Session, extra: Sequence[Any]) -> str:
+    """The clause broken where a log with a live path goes on past its end."""
+    by_hand = [event for seq, event in enumerate(session.log) if not promised(session, seq)]
+    if any(same(event, known) for event in extra for known in by_hand):
+        return "LIVE-09"
+    return "LIVE-04" if any(clause == "LIVE-05" for _, _, clause in session.promised) else "LIVE-01"
 
 
 def miscounted(judge: Judge, instance: Instance, session: Session, count: Any, floor: int) -> str:
@@ -186,6 +204,8 @@ def miscounted(judge: Judge, instance: Instance, session: Session, count: Any, f
     given = session.counted.get(instance.number, set())
     if type(count) is not int or count < 0:
         return "REV-05"
+    if 0 <= count < floor and count >= session.verified and promised(session, count):
+        return promised(session, count)
     crashed = crash_blame.miscounted(instance, session, count, floor)
     if crashed or count >= floor:
         return crashed or "REV-05"

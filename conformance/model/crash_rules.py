@@ -37,6 +37,9 @@ def crash(judge: Judge, call: Call, op: Crash, outcome: Outcome) -> None:
     aftermath = Aftermath(world.step, world.call)
     world.instances.clear()
     world.handles.clear()
+    world.live.clear()
+    world.published.clear()
+    world.failing = None
     world.refusal_of = None
     for session in (*world.stored.values(), *world.pending.values()):
         session.erased = True

@@ -197,6 +197,10 @@ def _takes(session: Session, first: int) -> bool:
 def _prospect(judge: Judge, session: Session, flight: _Flight) -> Prospect:
     logs = [session.log, *(session.recovery.others if session.recovery is not None else ())]
     logs = [*_with_ghosts(judge, session, logs), *logs]
+    if session.live is not None and session.live.waiting:
+        # What was published may be on its way into the log.
+        on_its_way = [each.event for each in session.live.waiting]
+        logs = [session.log + on_its_way, *logs]
     batch: tuple[dict[str, Any], ...] = ()
     if flight.batch is not None and flight.batch[0] == session.serial:
         given = flight.batch[1]

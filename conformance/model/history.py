@@ -159,7 +159,36 @@ class DamageView:
     changed: bool = False
 
 
-Value = None | HandleView | SnapshotView | TreeView | Odd | Usage | CrashView | LeftView | DamageView | list[Any]
+@dataclass(frozen=True, slots=True)
+class FloodView:
+    """What came of publishing many events: how many were taken, what memory grew by, the error that ended it or ""."""
+
+    taken: int
+    grown: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WarningsView:
+    """What was logged as a warning or worse."""
+
+    messages: tuple[str, ...] = ()
+
+
+Value = (
+    None
+    | HandleView
+    | SnapshotView
+    | TreeView
+    | Odd
+    | Usage
+    | CrashView
+    | LeftView
+    | DamageView
+    | FloodView
+    | WarningsView
+    | list[Any]
+)
 """What a call may return: nothing, a handle, a snapshot, events or snapshots; the counters give what was used.
 
 A crash gives what it took, damage what it did, a count of what is left what that is.

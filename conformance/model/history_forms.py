@@ -14,6 +14,7 @@ from conformance.model.history import (
     ErrorView,
     Event,
     FaultView,
+    FloodView,
     HandleView,
     Hung,
     Invocation,
@@ -25,6 +26,7 @@ from conformance.model.history import (
     Skipped,
     SnapshotView,
     Value,
+    WarningsView,
 )
 from conformance.model.operations import header_form, operation_from_json
 from conformance.model.tree import TreeView
@@ -139,6 +141,10 @@ def _value_to_json(value: Value) -> Any:
             return {"crash": {"lost_calls": list(lost_calls), "lines": [encode_seen(line) for line in lines]}}
         case LeftView():
             return {"left": {key: list(names) for key, names in asdict(value).items()}}
+        case FloodView():
+            return {"flood": asdict(value)}
+        case WarningsView(messages):
+            return {"warnings": [encode_seen(message) for message in messages]}
         case DamageView():
             return {"damage": {**asdict(value), "path": encode_seen(value.path)}}
         case list():
@@ -180,6 +186,10 @@ def _value_from_json(form: Any) -> Value:
         return CrashView(tuple(found["lost_calls"]), tuple(decode(line) for line in found["lines"]))
     if "left" in form:
         return LeftView(**{key: tuple(names) for key, names in form["left"].items()})
+    if "flood" in form:
+        return FloodView(**form["flood"])
+    if "warnings" in form:
+        return WarningsView(tuple(decode(message) for message in form["warnings"]))
     if "damage" in form:
         found = {**form["damage"], "path": decode(form["damage"]["path"])}
         return DamageView(**{**found, "edges": tuple((call, size) for call, size in found["edges"])})

@@ -22,6 +22,7 @@ from conformance.model import (
     fault_rules,
     fault_settling,
     handle_rules,
+    live_rules,
     overlap_rules,
     root_rules,
     service_rules,
@@ -39,10 +40,14 @@ from conformance.model.operations import (
     Create,
     Damage,
     Discard,
+    Dispose,
     Fail,
+    Flood,
     Flush,
     FlushInstance,
     Heal,
+    HubCreate,
+    HubFlush,
     Inspect,
     Leave,
     ListSessions,
@@ -51,9 +56,11 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Overlap,
+    Publish,
     Read,
     ReadConfined,
     ReadCounters,
+    ReadWarnings,
     StartCounting,
     Stat,
     Wait,
@@ -100,6 +107,10 @@ RULES: dict[type[Operation], Rule] = {
     Fail: fault_rules.fail,
     Heal: service_rules.nothing_to_judge,
     CountLeft: fault_rules.count_left,
+    HubCreate: live_rules.hub_create,
+    Publish: live_rules.publish,
+    Flood: live_rules.flood,
+    ReadWarnings: live_rules.read_warnings,
     Damage: damage_rules.damage,
     ReadConfined: damage_rules.read_confined,
     Overlap: overlap_rules.overlap,
@@ -122,6 +133,7 @@ class Judge:
         world: what the model knows so far.
         costs: what was counted so far.
         phase: the overlap under way, or None.
+        signal: the clause about the signal of a hub that a barrier is judged for, or "".
     """
 
     def __init__(self, capabilities: Capabilities, *, located: bool = True) -> None:
@@ -133,6 +145,7 @@ class Judge:
         self.exact = False
         self._calls: dict[int, Call] = {}
         self.phase: Phase | None = None
+        self.signal = ""
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
         self._current: int | None = None
@@ -178,6 +191,9 @@ class Judge:
         call = Call(event.call, event.operation)
         self._calls[event.call] = call
         self.world.step += 1
+        self.world.now = event.at
+        if self.world.live:
+            live_rules.advance(self)
         self._note_subject(event)
         view_rules.take_floors(self, call)
         if isinstance(event.operation, Overlap):
@@ -207,11 +223,33 @@ class Judge:
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
         if damage_rules.judged(self, call.operation, outcome):
             return
+        if isinstance(call.operation, HubFlush | Dispose):
+            self._end_signal(call, outcome, event)
+        elif not live_rules.takes(self, call.operation, outcome, event.faults):
+            self._end_call(call, outcome, event)
+        self.costs.note(self, call.operation, outcome)
+
+    def _end_call(self, call: Call, outcome: Outcome, event: Completion) -> None:
         if self.world.trouble is not None:
             self._end_in_trouble(call, outcome, event)
         else:
             RULES[type(call.operation)](self, call, call.operation, outcome)
-        self.costs.note(self, call.operation, outcome)
+
+    def _end_signal(self, call: Call, outcome: Outcome, event: Completion) -> None:
+        """A signal of the hub: it comes to a call of the handle that it goes to, if there is one."""
+        op = call.operation
+        if isinstance(op, Dispose) and live_rules.disposed(self, op, outcome, event.faults):
+            return
+        handles = live_rules.as_call(self, op, outcome) if isinstance(op, HubFlush | Dispose) else None
+        if handles is None:
+            return
+        self.signal = "LIVE-03" if isinstance(op, HubFlush) else "LIVE-06"
+        self._situation = dict.fromkeys(("OWN-11", "MAT-04", "SEQ-09", "CLOSE-03"), self.signal)
+        try:
+            if not live_rules.takes(self, handles, outcome, event.faults):
+                self._end_call(Call(call.number, handles, call.floors), outcome, event)
+        finally:
+            self.signal, self._situation = "", {}
 
     def _end_in_trouble(self, call: Call, outcome: Outcome, event: Completion) -> None:
         """A call in a world in which storage has failed, or may."""
@@ -244,7 +282,8 @@ class Judge:
             self.witnesses[self._named(clause)] += 1
 
     def _named(self, clause: str) -> str:
-        return self._aliases.get(clause) or self._situation.get(clause, clause)
+        known = self._aliases.get(clause, clause)
+        return self._situation.get(known, known)
 
     def fail(
         self, clauses: str | Sequence[str], expected: str | Callable[[], str], observed: str = "", note: str = ""

@@ -20,6 +20,12 @@ from conformance.model.adversities import Effect as Effect
 from conformance.model.adversities import Fail as Fail
 from conformance.model.adversities import Heal as Heal
 from conformance.model.adversities import ReadConfined as ReadConfined
+from conformance.model.live_ops import Dispose as Dispose
+from conformance.model.live_ops import Flood as Flood
+from conformance.model.live_ops import HubCreate as HubCreate
+from conformance.model.live_ops import HubFlush as HubFlush
+from conformance.model.live_ops import Publish as Publish
+from conformance.model.live_ops import ReadWarnings as ReadWarnings
 from conformance.model.operation import Operation as Operation
 from conformance.model.operation import header_form as header_form
 from conformance.model.overlap import Overlap as Overlap
@@ -308,6 +314,12 @@ OPERATIONS: dict[str, type[Operation]] = {
         Damage,
         ReadConfined,
         Overlap,
+        HubCreate,
+        Publish,
+        HubFlush,
+        Dispose,
+        ReadWarnings,
+        Flood,
     )
 }
 

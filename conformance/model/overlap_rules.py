@@ -183,7 +183,7 @@ def _note_hurried(judge: Judge, phase: Phase, flight: Flight) -> None:
     beside = close is not None and flight.begin < close.begin < flight.end
     if (beside or phase.closing(flight.instance, flight)) and op.events and all(map(is_event, op.events)):
         first = op.events[0]["seq"]
-        judge.world.handles[op.handle].session.hurried.append((first, first + len(op.events)))
+        judge.world.handles[op.handle].session.promised.append((first, first + len(op.events), "CLOSE-06"))
 
 
 def _remember(session: Session, events: Any, clause: str) -> None:

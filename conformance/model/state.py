@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.contract import SessionHeader
 from conformance.model.aftermath import Aftermath, Recovery
+from conformance.model.live_state import Live
 from conformance.model.trouble import Trouble
 
 if TYPE_CHECKING:
+    from conformance.model.adversities import Fail
     from conformance.model.harm import Harm
 
 STRONG_TAGS = tuple(
     (
-        "SEQ-02 SEQ-08 SEQ-11 CLOSE-06 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01"
+        "SEQ-02 SEQ-08 SEQ-11 CLOSE-06 LIVE-07 LIVE-12 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01"
         " FAULT-01 FAULT-02"
     ).split()
 )
@@ -66,7 +68,9 @@ class Session:
         reborn: the clause that a trace of an earlier session breaks, where a crash took that one.
         grown, barriers: (number of a call, events) of each append that it took, and of each barrier.
         harm: what may follow from damage to its artifact, or None.
-        hurried: seqs (first, end) of appends that were in flight when their handle was closed (CLOSE-06).
+        promised: (first, end, clause): these seqs are there because of that clause, and not because an append resolved
+            while nothing else was under way.
+        live: what is on its way into its log, or None.
     """
 
     id: str
@@ -115,7 +119,8 @@ class Session:
     grown: list[tuple[int, int]] = field(default_factory=list)
     barriers: list[tuple[int, int]] = field(default_factory=list)
     harm: Harm | None = None
-    hurried: list[tuple[int, int]] = field(default_factory=list)
+    promised: list[tuple[int, int, str]] = field(default_factory=list)
+    live: Live | None = None
 
     @property
     def settled(self) -> bool:
@@ -197,6 +202,7 @@ class Handle:
         disturbed: the clause about a handle without ownership that was closed or collected while this one owned.
         swept: a service flush came by since it was last used (FLUSH-04).
         left: it was closed by leaving its context (CLOSE-05).
+        disposed: it was closed at its session's end, and nobody knows yet whether that failed.
     """
 
     number: int
@@ -219,6 +225,7 @@ class Handle:
     disturbed: str = ""
     swept: bool = False
     left: bool = False
+    disposed: bool = False
 
     @property
     def is_writer(self) -> bool:
@@ -251,6 +258,10 @@ class World:
         trouble: what faults of the storage left open, from the first operation about one on.
         harmed: id -> the session with an artifact that was damaged.
         former: id -> the session that had it before, where damage took that one and it was created anew.
+        now: the time of the latest event, in virtual microseconds.
+        live: serial -> session, of those that have published to a handle.
+        published: (instance, id) of the sessions on the hub of each instance.
+        failing: how storage fails now, or None.
     """
 
     stored: dict[str, Session] = field(default_factory=dict)
@@ -271,6 +282,10 @@ class World:
     trouble: Trouble | None = None
     harmed: dict[str, Session] = field(default_factory=dict)
     former: dict[str, Session] = field(default_factory=dict)
+    now: int = 0
+    live: dict[int, Session] = field(default_factory=dict)
+    published: set[tuple[int, str]] = field(default_factory=set)
+    failing: Fail | None = None
 
     def visible(self, instance: int, session_id: str) -> tuple[Session | None, bool]:
         """What this instance sees under an id: (session or None, certain)."""

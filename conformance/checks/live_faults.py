@@ -1,0 +1,131 @@
+"""Named scenarios of the live write path on failing storage: what failed in the background is not lost, nor hidden."""
+
+from __future__ import annotations
+
+from conformance.checks.live import begin, publish
+from conformance.checks.registry import scenario
+from conformance.checks.script import Script, batch
+from conformance.clauses import Need
+
+FAILING = (Need.LIVE, Need.FAULTS, Need.CLOCK)
+
+WRITING = ("write", "sync")
+
+
+@scenario("LIVE-04", "LIVE-05", needs=FAILING)
+def a_failed_background_write_is_kept_and_told(s: Script) -> None:
+    """Storage is down when the window ends: it is logged, nothing is lost, and a flush stores all when it is back."""
+    for number, calls in enumerate((WRITING, ("sync",), ("write",))):
+        a = s.instance()
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.hub_create(a, name)
+        s.fail(*calls, error="EIO", sticky=True)
+        publish(s, a, 1, 2, session=name)
+        s.wait(1)
+        s.read_warnings()
+        s.read(w)
+        publish(s, a, 3, 1, session=name)
+        s.hub_flush(a, name)
+        s.flush(w)
+        s.heal()
+        publish(s, a, 4, 1, session=name)
+        s.hub_flush(a, name)
+        s.read(w)
+        publish(s, a, 5, 1, session=name)
+        s.flush(w)
+        s.close(w)
+        s.close_all(a)
+        b = s.instance()
+        s.read(s.open(b, name))
+        s.close_all(b)
+
+
+@scenario("LIVE-04", needs=FAILING)
+def one_failed_background_write_changes_no_order(s: Script) -> None:
+    """The first write of a batch fails once, and newer events come: all are stored, in order, each once."""
+    for number, nth in enumerate((1, 2, 3)):
+        a = s.instance()
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.hub_create(a, name)
+        s.fail(*WRITING, error="ENOSPC", nth=nth)
+        publish(s, a, 1, 2, session=name)
+        s.wait(1)
+        publish(s, a, 3, 2, session=name)
+        s.wait(1)
+        s.heal()
+        publish(s, a, 5, 1, session=name)
+        s.wait(1)
+        s.hub_flush(a, name)
+        s.read(w)
+        s.close(w)
+        s.read(s.open(a, name))
+        s.close_all(a)
+
+
+@scenario("LIVE-06", needs=FAILING)
+def a_disposal_that_fails_is_logged(s: Script) -> None:
+    """The last drain fails at a session's end: the hub hears nothing, the log of the program names the session."""
+    a, w = begin(s)
+    s.flush(w)
+    s.fail(*WRITING, error="EIO", sticky=True)
+    publish(s, a, 0, 2)
+    s.hub_dispose(a)
+    s.close(w)
+    s.read_warnings()
+    s.heal()
+    v = s.open(a, "s1", "write")
+    s.close(v)
+
+
+@scenario("LIVE-10", needs=FAILING)
+def what_a_failed_close_lost_is_no_gap(s: Script) -> None:
+    """A close fails with events that wait; the next owner is sent what comes behind them: no log has a gap."""
+    a, w = begin(s, events=1)
+    s.flush(w)
+    s.fail(*WRITING, error="EIO", sticky=True)
+    publish(s, a, 1, 2)
+    s.close(w)
+    s.heal()
+    v = s.open(a, "s1", "write")
+    s.read(v)
+    publish(s, a, 3, 1)
+    s.hub_flush(a)
+    s.flush(v)
+    s.read(v)
+    s.close(v)
+
+
+@scenario("LIVE-11", needs=FAILING)
+def a_flood_does_not_fill_the_memory(s: Script) -> None:
+    """Storage is down and events go on coming: memory stays bounded, or the producer is told."""
+    a, w = begin(s, events=1)
+    s.flush(w)
+    s.fail(*WRITING, error="EIO", sticky=True)
+    publish(s, a, 1, 1)
+    s.wait(1)
+    s.flood(a, first=2, count=60_000)
+    s.heal()
+    s.flush(w)
+    s.read(w, 0, 3)
+
+
+@scenario("LIVE-05", "DUR-01", needs=(*FAILING, Need.CRASH), preset="ext4")
+def a_flush_of_published_events_withstands_a_crash(s: Script) -> None:
+    """What was published and flushed, after a failure or without, is there when the power has failed."""
+    a, w = begin(s)
+    publish(s, a, 0, 2)
+    s.hub_flush(a)
+    s.fail("sync", error="EIO")
+    publish(s, a, 2, 2)
+    s.wait(1)
+    s.heal()
+    s.hub_flush(a)
+    s.flush(w)
+    s.crash("ext4", takes="everything")
+    s.read(s.open(s.instance()))

@@ -1,0 +1,43 @@
+"""Events on their way: what a session published and its log may not have yet, as plain state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A published event.
+
+    Attributes:
+        event: as it was when it was published. at: that moment, in virtual microseconds.
+        bad: it can never be stored, whatever its seq.
+    """
+
+    event: Any
+    at: int
+    bad: bool = False
+
+
+@dataclass(slots=True)
+class Live:
+    """What is on its way into the log of a session.
+
+    Attributes:
+        waiting: published to a handle, and not known to be stored, in order.
+        held: storage failed, or was to fail, since the latest barrier: no window binds.
+        failed: a write of published events failed since then.
+        lost: a close that failed may have lost events.
+        owes: the clause for which a warning with the session's id must have been logged, or "".
+        scribbled: seqs of events that the producer overwrote after publication.
+        seeded: its session was published with events that had been appended by hand.
+    """
+
+    waiting: list[Waiting] = field(default_factory=list)
+    held: bool = False
+    failed: bool = False
+    lost: bool = False
+    owes: str = ""
+    scribbled: set[int] = field(default_factory=set)
+    seeded: bool = False
