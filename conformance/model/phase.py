@@ -30,6 +30,10 @@ from conformance.model.operations import (
 VIEWS = (Read, Stat, ListSessions)
 """What changes nothing."""
 
+_ON_HANDLES = (Append, Flush, Close)
+
+_NOT_MADE = Skipped()
+
 NEVER = 1_000_000_000
 """The place of what has not happened."""
 
@@ -38,12 +42,18 @@ NEVER = 1_000_000_000
 class Flight:
     """One call of an overlap.
 
+    What is asked of it again and again is written down once, when it begins and when it ends.
+
     Attributes:
         begin, end: places of its begin and its end; ``NEVER`` for one that has not ended.
         session: id of the session that it is about; None where it is about the whole service.
         instance: the number of its instance, or None where nobody knows the handle.
         step: the step that it is; None for a look of the kit's.
         part: of a service flush that resolved, the handle that it is looked at for; it does one after the other.
+        op: the operation. outcome: what came of it.
+        is_view: it changes nothing. is_on_handle: it changes something through a handle.
+        resolved: it returned. cancelled: its caller gave it up.
+        kind: the kind of error that it raised, "Hung" where it never ended, else "".
     """
 
     begun: Invocation
@@ -54,32 +64,31 @@ class Flight:
     part: int | None = None
     ended: Completion | None = None
     end: int = NEVER
+    op: Any = field(init=False)
+    outcome: Outcome = _NOT_MADE
+    is_view: bool = field(init=False)
+    is_on_handle: bool = field(init=False)
+    resolved: bool = False
+    cancelled: bool = False
+    kind: str = ""
 
-    @property
-    def op(self) -> Any:
-        """The operation."""
-        return self.begun.operation
+    def __post_init__(self) -> None:
+        self.op = self.begun.operation
+        self.is_view = isinstance(self.op, VIEWS)
+        self.is_on_handle = isinstance(self.op, _ON_HANDLES)
 
-    @property
-    def outcome(self) -> Outcome:
-        """What came of it."""
-        return Skipped() if self.ended is None else self.ended.outcome
-
-    @property
-    def resolved(self) -> bool:
-        """Whether it returned."""
-        return isinstance(self.outcome, Returned)
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether its caller gave it up."""
-        return isinstance(self.outcome, Cancelled)
-
-    @property
-    def kind(self) -> str:
-        """The kind of error that it raised, "Hung" where it never ended, else ""."""
-        outcome = self.outcome
-        return outcome.error.kind if isinstance(outcome, Raised) else "Hung" if isinstance(outcome, Hung) else ""
+    def ends(self, ended: Completion, end: int) -> None:
+        """The call has ended."""
+        self.ended, self.end, self.outcome = ended, end, ended.outcome
+        match ended.outcome:
+            case Returned():
+                self.resolved = True
+            case Cancelled():
+                self.cancelled = True
+            case Raised(error):
+                self.kind = error.kind
+            case Hung():
+                self.kind = "Hung"
 
     @property
     def shows_fault(self) -> bool:
@@ -87,19 +96,9 @@ class Flight:
         return isinstance(self.outcome, Raised) and self.outcome.error.fault
 
     @property
-    def is_view(self) -> bool:
-        """Whether it changes nothing."""
-        return isinstance(self.op, VIEWS)
-
-    @property
     def gives_owner(self) -> bool:
         """Whether it asks for a handle that owns."""
         return isinstance(self.op, Create) or (isinstance(self.op, OpenSession) and self.op.access == "write")
-
-    @property
-    def is_on_handle(self) -> bool:
-        """Whether it changes something through a handle."""
-        return isinstance(self.op, Append | Flush | Close)
 
     def before(self, other: Flight) -> bool:
         """Whether it had ended when the other began."""
@@ -150,13 +149,15 @@ class Phase:
     time: int = 0
     rested: int = NEVER
     _open: dict[tuple[int, int], Flight] = field(default_factory=dict)
+    _made: list[Flight] | None = None
 
     def take(self, event: Event) -> None:
         """A call begins or ends."""
         self.time += 1
         if isinstance(event, Completion):
             flight = self._open.pop((event.client, event.step))
-            flight.ended, flight.end = event, self.time
+            flight.ends(event, self.time)
+            self._made = None
             return
         op = event.operation
         if not event.client and self.rested == NEVER:
@@ -188,8 +189,10 @@ class Phase:
         return flight.ended if faults == flight.ended.faults else replace(flight.ended, faults=faults)
 
     def made(self) -> list[Flight]:
-        """The calls that were made."""
-        return [each for each in self.flights if not isinstance(each.outcome, Skipped)]
+        """The calls that were made, in the order in which they began; not to be changed."""
+        if self._made is None:
+            self._made = [each for each in self.flights if each.ended is not None and not _is_skipped(each)]
+        return self._made
 
     def of(self, session: str) -> Iterator[Flight]:
         """The calls about one session."""
@@ -226,3 +229,7 @@ class Phase:
     def close_of(self, handle: int) -> Flight | None:
         """The first call of a handle's close."""
         return next((each for each in self.made() if isinstance(each.op, Close) and each.op.handle == handle), None)
+
+
+def _is_skipped(flight: Flight) -> bool:
+    return isinstance(flight.outcome, Skipped)

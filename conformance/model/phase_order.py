@@ -75,7 +75,7 @@ class _Id:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the calls placed so far have made of the ids; of those in ``vague`` only who owns them is known."""
+    """What the calls placed so far have made of the ids; of those in ``vague`` nothing is known."""
 
     phase: Phase
     vague: frozenset[str]
@@ -95,6 +95,8 @@ class _Scene:
             return self._closed(op.handle)
         if flight.kind == "Hung" or flight.shows_fault or flight.cancelled:
             return self._unsettled(op)
+        if flight.session in self.vague:
+            return self
         if isinstance(op, Create):
             return self._created(flight, found)
         if isinstance(op, OpenSession):
@@ -108,8 +110,6 @@ class _Scene:
     def _with(self, name: str | None, now: _Id) -> _Scene:
         if name is None:
             return self
-        if name in self.vague:
-            now = replace(now, state="unknown")
         return replace(self, ids={**self.ids, name: now})
 
     def _unsettled(self, op: Operation) -> _Scene:
@@ -189,7 +189,24 @@ def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
     A service flush that resolved is in it handle by handle.
     """
     flights = [part for each in flights for part in _parts(world, phase, each)]
-    before = {id(each): _predecessors(phase, each, flights) for each in flights}
+    lines = [_handle_of(each) for each in flights]
+    ends = [settled(phase, each) if each.cancelled else each.end for each in flights]
+    swept = any(map(_is_whole_sweep, flights))
+    before: dict[int, frozenset[int]] = {}
+    for place, each in enumerate(flights):
+        found = set()
+        for other, one in enumerate(flights):
+            if one is each:
+                continue
+            if swept and (_is_whole_sweep(one) or _is_whole_sweep(each)):
+                comes_first = _beside_sweep(one, each, ends[other])
+            elif lines[place] is not None and lines[place] == lines[other]:
+                comes_first = one.begin < each.begin
+            else:
+                comes_first = ends[other] < each.begin
+            if comes_first:
+                found.add(id(one))
+        before[id(each)] = frozenset(found)
     path: list[Flight] = []
     seen: set[frozenset[int]] = set()
     nodes = 0
@@ -231,21 +248,14 @@ def settled(phase: Phase, flight: Flight) -> int:
     return phase.rested
 
 
-def _predecessors(phase: Phase, flight: Flight, flights: list[Flight]) -> frozenset[int]:
-    return frozenset(id(each) for each in flights if each is not flight and _comes_before(phase, each, flight))
-
-
-def _comes_before(phase: Phase, one: Flight, other: Flight) -> bool:
-    handles = {_handle_of(one), _handle_of(other)}
-    if len(handles) == 1 and None not in handles:
-        return one.begin < other.begin
-    if _is_whole_sweep(one) or _is_whole_sweep(other):
-        if one.instance == other.instance and (one.is_on_handle or other.is_on_handle):
+def _beside_sweep(one: Flight, other: Flight, end: int) -> bool:
+    """Whether the one comes first, where one of them is a service flush that cannot be taken handle by handle."""
+    if one.instance == other.instance:
+        if one.is_on_handle or other.is_on_handle:
             return one.begin < other.begin
-        if _is_whole_sweep(one) and one.instance == other.instance and other.gives_owner and other.resolved:
+        if _is_whole_sweep(one) and other.gives_owner and other.resolved:
             # The sweep is about the handles that were active when it was called.
             return other.end > one.begin
-    end = settled(phase, one) if one.cancelled else one.end
     return end < other.begin
 
 
