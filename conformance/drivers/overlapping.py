@@ -63,11 +63,10 @@ class Clients:
     async def run(self) -> None:
         """Return when every call of every client has ended."""
         clients = [asyncio.ensure_future(self._row(number, row)) for number, row in enumerate(self._overlap.rows, 1)]
-        await _all(clients)
-        await _all(self._tasks)
-        for task in (*clients, *self._tasks):
-            # What the kit itself did wrong is not left in a task that nobody asks.
-            task.result()
+        for client in clients:
+            await client
+        for task in self._tasks:
+            await task
 
     async def _row(self, client: int, row: tuple[Step, ...]) -> None:
         for number, step in enumerate(row):
@@ -79,6 +78,10 @@ class Clients:
                 made = self._caller.append(operation, kept)
             else:
                 made = self._caller.call(operation)
+            if step.waits and not step.cancels and kept is None:
+                # Nothing is to be done while it is under way: it needs no task of its own.
+                await self._call(client, number, step, made)
+                continue
             task = asyncio.ensure_future(self._call(client, number, step, made))
             self._tasks.append(task)
             if step.cancels and self._at_once:
@@ -86,10 +89,10 @@ class Clients:
             await asyncio.sleep(0)
             if kept is not None:
                 if not self._at_once:
-                    await _all([task])
+                    await task
                 scribble(kept)
             if step.waits:
-                await _all([task])
+                await task
 
     async def _call(self, client: int, number: int, step: Step, made: Coroutine[Any, Any, Value]) -> None:
         self._ears.begun(client, number, step.call)
@@ -112,8 +115,3 @@ async def _cancel(task: asyncio.Task[None], cancels: tuple[tuple[int, int], ...]
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()
-
-
-async def _all(tasks: list[asyncio.Task[None]]) -> None:
-    if tasks:
-        await asyncio.wait(tasks)

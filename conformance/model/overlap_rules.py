@@ -84,8 +84,9 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     flights = phase.made()
     judge_races(judge, phase)
     landed = _settle(phase)
-    ordered = [each for each in flights if not _is_overtaken(judge, phase, each)]
-    ordered = [each for each in ordered if not overlap_views.is_beside_a_change(phase, each)]
+    views = [each for each in flights if overlap_views.is_beside_a_change(phase, each)]
+    beside = set(map(id, views))
+    ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
     order = arrange(judge.world, phase, ordered)
     if not order.decided:
         _blur(judge, [name for name in {each.session for each in flights} if name is not None])
@@ -101,10 +102,9 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             judge.redo(flight.begun, ended, _situation(phase, flight))
         _half_stored(judge, phase, flight)
     _judge_sweeps(judge, phase)
-    for flight in flights:
-        if overlap_views.is_beside_a_change(phase, flight):
-            judge.about(flight.ended)
-            overlap_views.judge_view(judge, phase, flight)
+    for view in views:
+        judge.about(view.ended)
+        overlap_views.judge_view(judge, phase, view)
     _blur(judge, _open_ends(judge, phase, landed))
     judge.exact = False
 

@@ -28,7 +28,12 @@ def is_beside_a_change(phase: Phase, view: Flight) -> bool:
     """Whether it is a view that something was in flight with which may change what it sees."""
     if not view.is_view:
         return False
-    return any(_may_change(each, view) and _meets(phase, each, view) for each in phase.made())
+    begin, end = view.begin, view.end
+    for each in phase.made():
+        near = not each.is_view and each.begin < end and (each.end > begin or each.cancelled)
+        if near and _may_change(each, view) and _meets(phase, each, view):
+            return True
+    return False
 
 
 def _may_change(change: Flight, view: Flight) -> bool:

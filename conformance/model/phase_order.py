@@ -189,24 +189,10 @@ def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
     A service flush that resolved is in it handle by handle.
     """
     flights = [part for each in flights for part in _parts(world, phase, each)]
-    lines = [_handle_of(each) for each in flights]
-    ends = [settled(phase, each) if each.cancelled else each.end for each in flights]
-    swept = any(map(_is_whole_sweep, flights))
-    before: dict[int, frozenset[int]] = {}
-    for place, each in enumerate(flights):
-        found = set()
-        for other, one in enumerate(flights):
-            if one is each:
-                continue
-            if swept and (_is_whole_sweep(one) or _is_whole_sweep(each)):
-                comes_first = _beside_sweep(one, each, ends[other])
-            elif lines[place] is not None and lines[place] == lines[other]:
-                comes_first = one.begin < each.begin
-            else:
-                comes_first = ends[other] < each.begin
-            if comes_first:
-                found.add(id(one))
-        before[id(each)] = frozenset(found)
+    scene = _begin(world, phase)
+    if not any(map(_is_whole_sweep, flights)) and _fits(scene, flights):
+        return Order(flights)
+    before = _predecessors(phase, flights)
     path: list[Flight] = []
     seen: set[frozenset[int]] = set()
     nodes = 0
@@ -231,7 +217,7 @@ def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
             path.pop()
         return False
 
-    if search(_begin(world, phase), frozenset()):
+    if search(scene, frozenset()):
         return Order(path)
     return Order(flights, fits=False, decided=nodes < MOST_NODES)
 
@@ -246,6 +232,37 @@ def settled(phase: Phase, flight: Flight) -> int:
             if joins and not each.cancelled and each.kind != "Hung":
                 return each.end
     return phase.rested
+
+
+def _fits(scene: _Scene, flights: list[Flight]) -> bool:
+    """Whether the order of the begins fits; without a whole sweep nothing else forbids it."""
+    now: _Scene | None = scene
+    for each in flights:
+        now = now.after(each) if now is not None else None
+    return now is not None
+
+
+def _predecessors(phase: Phase, flights: list[Flight]) -> dict[int, frozenset[int]]:
+    """For each call those that have to come before it."""
+    lines = [_handle_of(each) for each in flights]
+    ends = [settled(phase, each) if each.cancelled else each.end for each in flights]
+    swept = any(map(_is_whole_sweep, flights))
+    before: dict[int, frozenset[int]] = {}
+    for place, each in enumerate(flights):
+        found = set()
+        for other, one in enumerate(flights):
+            if one is each:
+                continue
+            if swept and (_is_whole_sweep(one) or _is_whole_sweep(each)):
+                comes_first = _beside_sweep(one, each, ends[other])
+            elif lines[place] is not None and lines[place] == lines[other]:
+                comes_first = one.begin < each.begin
+            else:
+                comes_first = ends[other] < each.begin
+            if comes_first:
+                found.add(id(one))
+        before[id(each)] = frozenset(found)
+    return before
 
 
 def _beside_sweep(one: Flight, other: Flight, end: int) -> bool:
