@@ -17,8 +17,10 @@ from conformance.model.operations import (
     Close,
     CloseInstance,
     Create,
+    Fail,
     Flush,
     FlushInstance,
+    Heal,
     ListSessions,
     OpenInstance,
     OpenSession,
@@ -68,6 +70,7 @@ class _Maker:
 
     choices: Choices
     shared: bool
+    fails: bool = False
     handles: int = 0
     serial: int = 0
     instances: list[int] = field(default_factory=list)
@@ -119,14 +122,15 @@ class _Maker:
                 plan.writer = opened.handle
                 steps.append(self.step(opened))
                 continue
-            what = choices.draw(8, "writer's call")
+            what = choices.draw(7 if self.fails else 8, "writer's call")
             waits = what != 4 and choices.flag("waits")
             if what < 5:
                 steps.append(self.append(plan, waits=waits))
             elif what == 5:
                 steps.append(self.step(Flush(plan.writer), waits=waits))
             elif what == 6:
-                steps.append(self.step(FlushInstance(plan.instance), waits=waits))
+                call: Operation = Flush(plan.writer) if self.fails else FlushInstance(plan.instance)
+                steps.append(self.step(call, waits=waits))
             else:
                 steps.append(self.step(Close(plan.writer), waits=waits))
                 if not choices.flag("goes on with the closed handle"):
@@ -193,12 +197,12 @@ class _Maker:
 
     def begin(self) -> None:
         choices = self.choices
-        self.cancels = choices.flag("cancels")
+        self.cancels = choices.flag("cancels") and not self.fails
         self.scribbles = choices.draw(4, "overwrites") == 3
-        self.ends = choices.draw(4, "ends") == 3
+        self.ends = choices.draw(4, "ends") == 3 and not self.fails
         self.instances = [1]
         self.operations.append(OpenInstance(1))
-        if self.shared and choices.draw(4, "two instances") == 3:
+        if self.shared and not self.fails and choices.draw(4, "two instances") == 3:
             self.instances.append(2)
             self.operations.append(OpenInstance(2))
         for number in range(1 + choices.draw(3, "sessions")):
@@ -220,12 +224,18 @@ class _Maker:
                 self.operations.append(Close(created.handle))
                 plan.writer = None
 
+    def fail(self) -> None:
+        choices = self.choices
+        calls = choices.pick((["write"], ["sync"], ["write", "sync"], ["write", "sync", "truncate"]), "fails")
+        error = choices.pick(("EIO", "ENOSPC"), "error")
+        self.operations.append(Fail(calls, 1 + choices.draw(4, "nth"), error, sticky=choices.flag("sticky")))
+
     def overlap(self) -> None:
         choices = self.choices
         rows = [self.writer(plan) for plan in self.plans]
         for _ in range(1 + choices.draw(3, "others")):
             plan = choices.pick(self.plans, "session")
-            rows.append(self.rival(plan) if choices.flag("rival") else self.reader(plan))
+            rows.append(self.rival(plan) if choices.flag("rival") and not self.fails else self.reader(plan))
         jobs = tuple(choices.draw(8, "job") for _ in range(choices.draw(JOBS + 1, "jobs")))
         self.operations.append(Overlap(tuple(map(tuple, rows)), jobs))
 
@@ -255,11 +265,20 @@ class _Maker:
                 self.operations += [OpenSession(4, reader, plan.name, "read"), Read(reader)]
 
 
-def overlapping_program(choices: Choices, capabilities: Capabilities) -> list[Operation]:
-    """The operations of one program; the same choices make the same program."""
-    maker = _Maker(choices, capabilities.storage != "memory")
+def overlapping_program(choices: Choices, capabilities: Capabilities, *, fails: bool = False) -> list[Operation]:
+    """The operations of one program; the same choices make the same program.
+
+    ``fails``: storage fails somewhere in its first overlap, once or from there on, and heals behind it.
+    """
+    # On failing storage each session has its writer and its readers, and nothing is given up: what is left then can be
+    # told. The rest is for the sweeps of faults.
+    maker = _Maker(choices, capabilities.storage != "memory", fails)
     maker.begin()
+    if fails:
+        maker.fail()
     maker.overlap()
+    if fails:
+        maker.operations.append(Heal())
     if choices.draw(3, "overlaps") == 2:
         maker.overlap()
     maker.end()

@@ -156,12 +156,13 @@ def _failed_flush(judge: Judge, trouble: Trouble, op: Flush, error: ErrorView) -
     handle = _writer(judge, op.handle)
     if handle is None or not _may_fail(trouble, trouble.grip(op.handle)):
         return False
-    _flush_failed(judge, trouble, handle, error)
+    flush_failed(judge, trouble, handle, error)
     judge.witness("FAULT-01")
     return True
 
 
-def _flush_failed(judge: Judge, trouble: Trouble, handle: Handle, error: ErrorView) -> None:
+def flush_failed(judge: Judge, trouble: Trouble, handle: Handle, error: ErrorView) -> None:
+    """A flush of the handle rejected because of a fault: what it was to store may be stored or not."""
     _may_be_seen(judge.world, handle.session)
     handle.session.tag("FAULT-02")
     trouble.mishap(handle.session.serial).owing = "FAULT-02"
@@ -251,7 +252,7 @@ def _failed_sweep(judge: Judge, trouble: Trouble, op: FlushInstance | CloseInsta
         if handle in failing and closes:
             close_failed(judge, trouble, handle, error)
         elif handle in failing:
-            _flush_failed(judge, trouble, handle, error)
+            flush_failed(judge, trouble, handle, error)
         elif closes:
             end_handle(world, handle, kind, judge.capabilities, failed=False)
         elif standing(world, handle) is Standing.OWNER:

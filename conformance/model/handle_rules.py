@@ -304,7 +304,13 @@ def close(judge: Judge, call: Call, op: Close, outcome: Outcome) -> None:
 
 def _close_again(judge: Judge, handle: Handle, outcome: Outcome) -> None:
     """A later close has the first one's outcome (CLOSE-01)."""
-    if not (handle.closed_by_service and handle.lost):
+    if handle.unheard:
+        handle.unheard = False
+        handle.close_error = kind_of(outcome)
+        return
+    # Where storage failed while the service closed, how each handle fared stands in the members of its group.
+    told_otherwise = handle.lost or judge.world.trouble is not None
+    if not (handle.closed_by_service and told_otherwise):
         if kind_of(outcome) != handle.close_error:
             first = f"raised {handle.close_error}" if handle.close_error else "resolved"
             judge.fail("CLOSE-01", f"the first close's outcome: it {first}")

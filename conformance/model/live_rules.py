@@ -262,7 +262,7 @@ def disposed(judge: Judge, op: Dispose, outcome: Outcome, faults: tuple[FaultVie
         judge.witness("LIVE-06")
         return False
     session = handle.session
-    handle.closed = handle.disposed = True
+    handle.closed = handle.unheard = True
     end_ownership(handle)
     judge.world.blur(session)
     if session.live is not None:
@@ -272,9 +272,9 @@ def disposed(judge: Judge, op: Dispose, outcome: Outcome, faults: tuple[FaultVie
 
 def closed_after_disposal(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
     """Whether the close is the first after a disposal in which storage failed: it tells what became of that one."""
-    if not handle.disposed:
+    if not handle.unheard:
         return False
-    handle.disposed = False
+    handle.unheard = False
     handle.close_error = outcome.error.kind if isinstance(outcome, Raised) else ""
     if handle.close_error and handle.session.live is not None:
         handle.session.live.owes = "LIVE-06"

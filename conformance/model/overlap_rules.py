@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import overlap_views
+from conformance.model import fault_rules, overlap_views
 from conformance.model.batches import is_event
-from conformance.model.history import Completion, Outcome, Returned
+from conformance.model.history import Completion, Outcome, Raised, Returned
 from conformance.model.operations import (
     Append,
     Close,
@@ -35,6 +35,7 @@ from conformance.model.races import judge_races
 from conformance.model.state import Handle, Session
 from conformance.model.transitions import Standing, cover, end_ownership, standing, touch
 from conformance.model.values import plain, same
+from conformance.model.words import names_session
 
 if TYPE_CHECKING:
     from conformance.model.judge import Call, Judge
@@ -94,7 +95,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     for flight in order.flights:
         judge.about(flight.ended)
         if flight.part is not None:
-            _swept(judge, flight.part)
+            _swept(judge, phase, flight, flight.part)
         elif flight.cancelled:
             _cancelled(judge, phase, flight, landed.get(id(flight)))
         elif (ended := phase.with_faults(flight)) is not None:
@@ -284,6 +285,10 @@ def _cancelled_append(judge: Judge, phase: Phase, flight: Flight, handle: Handle
     else:
         _remember(handle.session, flight.op.events, "SEQ-08")
         judge.witness("SEQ-08")
+        trouble = judge.world.trouble
+        if trouble is not None and isinstance(flight.op.events, list) and all(map(is_event, flight.op.events)):
+            # It may have failed, and left something for others to see.
+            trouble.mishap(handle.session.serial).ghosts.append(plain(flight.op.events))
     if not handle.closed:
         handle.disturbed = handle.disturbed or "SEQ-08"
 
@@ -298,15 +303,18 @@ def _cancelled_close(judge: Judge, phase: Phase, flight: Flight, handle: Handle)
         return
     later = [each for each in phase.made() if isinstance(each.op, Close) and each.op.handle == flight.op.handle]
     joined = next((each for each in later if each.begin > flight.begin and not each.cancelled), None)
-    if joined is not None and joined.ended is not None:
-        judge.redo(flight.begun, joined.ended, {"CLOSE-03": "CLOSE-04", "OWN-03": "CLOSE-04"})
+    if joined is not None and (ended := phase.with_faults(flight, joined)) is not None:
+        judge.redo(flight.begun, ended, {"CLOSE-03": "CLOSE-04", "OWN-03": "CLOSE-04"})
         return
     # Nobody was told that it resolved: it is no barrier, and the handle is closed all the same.
     session = handle.session
     owned = handle.owns
-    handle.closed = True
+    handle.closed = handle.unheard = True
     end_ownership(handle)
-    if owned and session.pending:
+    if owned and judge.world.trouble is not None:
+        # Whether it could store what there was nobody knows.
+        judge.world.blur(session)
+    elif owned and session.pending:
         judge.world.blur(session) if session.log else _never_was(judge, session)
     touch(judge.world, session)
 
@@ -338,12 +346,22 @@ def _cancelled_end(judge: Judge, phase: Phase, flight: Flight) -> None:
 # -- sweeps ------------------------------------------------------------------------------------------
 
 
-def _swept(judge: Judge, number: int) -> None:
-    """FLUSH-01: a service flush that resolved has flushed this handle."""
-    handle = judge.world.handles.get(number)
-    if handle is not None and not handle.closed and standing(judge.world, handle) is Standing.OWNER:
-        cover(judge.world, handle, "service flush")
-        judge.witness("FLUSH-01")
+def _swept(judge: Judge, phase: Phase, flight: Flight, number: int) -> None:
+    """FLUSH-01, FLUSH-02: a service flush has flushed this handle, or names its session among those that failed."""
+    handle, outcome, trouble = judge.world.handles.get(number), flight.outcome, judge.world.trouble
+    if handle is None or handle.closed or standing(judge.world, handle) is not Standing.OWNER:
+        return
+    ended = phase.with_faults(flight)
+    if isinstance(outcome, Raised) and trouble is not None and ended is not None:
+        fault_rules.note(judge, Flush(number), ended.faults)
+        if any(names_session(member, handle.session.id) for member in outcome.error.members):
+            fault_rules.flush_failed(judge, trouble, handle, outcome.error)
+            judge.witness("FLUSH-02")
+            return
+        cover(judge.world, handle, "failing service flush")
+        return
+    cover(judge.world, handle, "service flush")
+    judge.witness("FLUSH-01")
 
 
 def _judge_sweeps(judge: Judge, phase: Phase) -> None:
@@ -395,7 +413,7 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
         numbers = [flight.op.handle]
     for number in numbers:
         handle = judge.world.handles.get(number)
-        if handle is None or not handle.is_writer or handle.session.log:
+        if handle is None or not handle.is_writer or (handle.session.log and handle.session.recovery is None):
             continue
         if isinstance(flight.op, Close) or (not handle.session.durable and not _is_told_later(judge, phase, flight)):
             judge.world.blur(handle.session)

@@ -164,12 +164,26 @@ def _compare(
         due = session.log[seq] if seq < min(len(session.log), most) else None
         if due is not None and same(due, event, exact=exact):
             continue
+        if due is None and any(same(ghost, event) for ghost in _ghosts(judge, phase, view, session)):
+            continue
         clause, note = _stranger(phase, session, seq, event)
         if not clause and due is not None:
             clause, note = "SEQ-01", first_difference(due, event, "event", exact=exact)
         judge.fail(clause or "FRESH-03", wanted, note=f"at seq {seq}: {note or 'no such event was appended by then'}")
     if any(each.shows_fault and isinstance(each.op, Append) and view.overlaps(each) for each in phase.of(session.id)):
         judge.witness("READ-06")
+
+
+def _ghosts(judge: Judge, phase: Phase, view: Flight, session: Session) -> list[Any]:
+    """Events of other instances' appends that failed: what these left in storage others may see."""
+    if judge.world.trouble is None:
+        return []
+    failed = [
+        each
+        for each in phase.of(session.id)
+        if isinstance(each.op, Append) and isinstance(each.op.events, list) and each.instance != view.instance
+    ]
+    return [plain(event) for each in failed if each.shows_fault or each.cancelled for event in each.op.events]
 
 
 def _stranger(phase: Phase, session: Session, seq: int, event: Any) -> tuple[str, str]:
@@ -200,7 +214,8 @@ def _measure(
     came_short = op.length is None or len(value) < op.length
     upto = op.offset + len(value)
     before = phase.lengths.get(session.serial, 0)
-    if came_short and value and upto > before and upto < len(session.log) and upto not in session.starts:
+    inside = before < upto < len(session.log) and upto not in session.starts and session.recovery is None
+    if came_short and value and inside:
         judge.fail(
             "SEQ-05", wanted, note=f"it ends at seq {upto}, inside a batch: an append is there whole or not at all"
         )
@@ -238,6 +253,7 @@ def _snapshot(judge: Judge, phase: Phase, view: Flight, session: Session, value:
     least, most = _least(judge, phase, view, session), _most(phase, view, session)
     count = value.event_count
     if count is not None:
+        most += len(_ghosts(judge, phase, view, session))
         if type(count) is not int or not least <= count <= most:
             judge.fail("FRESH-02", f"event_count from {least} to {most}", f"event_count={count!r}")
         session.show(view.instance or 0, count)

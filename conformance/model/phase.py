@@ -49,7 +49,7 @@ class Flight:
         session: id of the session that it is about; None where it is about the whole service.
         instance: the number of its instance, or None where nobody knows the handle.
         step: the step that it is; None for a look of the kit's.
-        part: of a service flush that resolved, the handle that it is looked at for; it does one after the other.
+        part: of a service flush, the handle that it is looked at for; it does one after the other.
         op: the operation. outcome: what came of it.
         is_view: it changes nothing. is_on_handle: it changes something through a handle.
         resolved: it returned. cancelled: its caller gave it up.
@@ -180,13 +180,19 @@ class Phase:
         name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
         return getattr(op, "instance", None), name if isinstance(name, str) else None
 
-    def with_faults(self, flight: Flight) -> Completion | None:
-        """Its completion, with the faults that storage had while it was in flight, in whichever call they were met."""
-        if flight.ended is None:
+    def with_faults(self, flight: Flight, last: Flight | None = None) -> Completion | None:
+        """Its completion, with the faults that storage had while it was in flight, in whichever call they were met.
+
+        Those for which another call was rejected are not its own, unless it was rejected for one too. ``last``: the call whose completion is taken for it.
+        """
+        end = last or flight
+        if end.ended is None:
             return None
-        met = (each for each in self.flights if each.ended is not None and flight.begin < each.end <= flight.end)
+        met = [each for each in self.flights if each.ended is not None and flight.begin < each.end <= end.end]
+        if not end.shows_fault:
+            met = [each for each in met if not each.shows_fault]
         faults = tuple(fault for each in met if each.ended is not None for fault in each.ended.faults)
-        return flight.ended if faults == flight.ended.faults else replace(flight.ended, faults=faults)
+        return end.ended if faults == end.ended.faults else replace(end.ended, faults=faults)
 
     def made(self) -> list[Flight]:
         """The calls that were made, in the order in which they began; not to be changed."""

@@ -88,13 +88,16 @@ class _Scene:
         op, found = flight.op, self.ids.get(flight.session or "", _Id())
         if flight.part is not None:
             owned = any(handle == flight.part for _, handle in found.owners)
-            return self._with(flight.session, replace(found, state="stored")) if owned else self
+            state = "stored" if flight.resolved else "appended"
+            return self._with(flight.session, replace(found, state=state)) if owned else self
         if isinstance(op, CloseInstance):
             return self._ended(op.instance)
         if isinstance(op, Close):
             return self._closed(op.handle)
         if flight.kind == "Hung" or flight.shows_fault or flight.cancelled:
-            return self._unsettled(op)
+            # What met a failing storage had come that far: its handle was open.
+            over = flight.shows_fault and isinstance(op, Append | Flush) and op.handle in self.closed
+            return None if over else self._unsettled(op)
         if flight.session in self.vague:
             return self
         if isinstance(op, Create):
@@ -119,7 +122,7 @@ class _Scene:
             mine = any(handle == getattr(op, "handle", None) for _, handle in found.owners)
             swept = isinstance(op, FlushInstance) and found.owner_in(op.instance)
             if found.state == "pending" and ((mine and isinstance(op, Append | Flush)) or swept):
-                scene = scene._with(name, replace(found, state="appended"))
+                scene = scene._with(name, replace(found, state="unknown"))
         return scene
 
     def _written(self, flight: Flight, found: _Id) -> _Scene | None:
@@ -186,7 +189,7 @@ class _Scene:
 def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
     """An order of these calls; their own order, which must be that of their begins, where none fits.
 
-    A service flush that resolved is in it handle by handle.
+    A service flush is in it handle by handle, but for one that was refused.
     """
     flights = [part for each in flights for part in _parts(world, phase, each)]
     scene = _begin(world, phase)
@@ -278,7 +281,8 @@ def _beside_sweep(one: Flight, other: Flight, end: int) -> bool:
 
 def _parts(world: World, phase: Phase, flight: Flight) -> list[Flight]:
     instance = world.instances.get(flight.instance if flight.instance is not None else -1)
-    if not isinstance(flight.op, FlushInstance) or not flight.resolved or instance is None or instance.closed:
+    in_parts = flight.resolved or (flight.shows_fault and flight.kind == "ExceptionGroup")
+    if not isinstance(flight.op, FlushInstance) or not in_parts or instance is None or instance.closed:
         return [flight]
     here = [each for each in world.handles.values() if each.instance == flight.instance and each.is_writer]
     return phase.parts(flight, [each.number for each in here if not each.closed])

@@ -202,7 +202,7 @@ class Handle:
         disturbed: the clause about a handle without ownership that was closed or collected while this one owned.
         swept: a service flush came by since it was last used (FLUSH-04).
         left: it was closed by leaving its context (CLOSE-05).
-        disposed: it was closed at its session's end, and nobody knows yet whether that failed.
+        unheard: its close was given up or came with its session's end, and nobody heard yet whether it failed.
     """
 
     number: int
@@ -225,7 +225,7 @@ class Handle:
     disturbed: str = ""
     swept: bool = False
     left: bool = False
-    disposed: bool = False
+    unheard: bool = False
 
     @property
     def is_writer(self) -> bool:
