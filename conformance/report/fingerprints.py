@@ -24,6 +24,7 @@ from conformance.model.operations import (
     Leave,
     OpenSession,
     Operation,
+    Overlap,
     Program,
     Read,
 )
@@ -71,6 +72,8 @@ class _Shape:
                 found.append(raising)
             case Fail(calls=calls, how=how):
                 found += [list(calls), how]
+            case Overlap(rows=rows):
+                found += [[[*self.of(step.call), step.waits, bool(step.cancels)] for step in row] for row in rows]
             case Crash(preset=preset, during=during, lost=lost, tear=tear):
                 cut_short = None if during is None else self.of(during)
                 found += [preset, cut_short, sorted({part for _, part, _ in lost}), tear is not None]

@@ -16,7 +16,18 @@ from hypothesis import strategies as st
 from conformance import SessionHeader
 from conformance.contract import SessionEvent
 from conformance.model.history import Completion, Invocation, Outcome
-from conformance.model.operations import Append, Close, Create, OpenInstance, OpenSession, Operation, Program, Read
+from conformance.model.operations import (
+    Append,
+    Close,
+    Create,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Overlap,
+    Program,
+    Read,
+    Step,
+)
 from conformance.report.cases import Case, CaseError, fingerprint, load_case
 from conformance.report.events import FailureFound
 
@@ -149,6 +160,22 @@ def test_a_fingerprint_tells_shapes_apart(event: Callable[..., SessionEvent]) ->
         (OpenInstance(0), Create(0, 0, SessionHeader("s0", 1, extra={"x": b"bytes"}))),
     ]
     assert len({fingerprint("SEQ-01", Program(each)) for each in programs}) == len(programs)
+
+
+def test_a_fingerprint_sees_into_an_overlap() -> None:
+    """Which calls which client makes, what waits and what is cancelled is the shape; pauses and job times are not."""
+    start = (OpenInstance(0), Create(0, 0, SessionHeader("s0", 1)))
+    read, close = Step(Read(0)), Step(Close(0))
+    rows = [
+        ((read, close),),
+        ((close, read),),
+        ((read,), (close,)),
+        ((replace(read, waits=False), close),),
+        ((replace(read, cancels=((0, 0),)), close),),
+    ]
+    assert len({fingerprint("SEQ-05", Program((*start, Overlap(each)))) for each in rows}) == len(rows)
+    drawn = Overlap(((replace(read, after=150), close),), jobs=(3, 4))
+    assert fingerprint("SEQ-05", Program((*start, drawn))) == fingerprint("SEQ-05", Program((*start, Overlap(rows[0]))))
 
 
 def test_a_fingerprint_ends_at_the_offending_call(event: Callable[..., SessionEvent]) -> None:
