@@ -184,6 +184,8 @@ class _Run:
             program=program,
             history=tuple(map(event_to_json, result.told_history())) if result is not None else (),
             call=violation.call,
+            client=violation.client,
+            step=violation.step,
             reference_answer=result.reference_answer if result is not None else "",
             fingerprint=fingerprint(finding.clause, finding.program, violation.call),
             explanation=story,

@@ -23,11 +23,14 @@ class Violation(Exception):
         observed: what the backend did, as a phrase.
         note: anything that helps to find the cause; may be empty.
         call: index in the history of the call that is at fault, or None where it is none in particular.
+        client, step: of an overlap, which of its calls that is, as in its ``Invocation``; both 0 where it is none.
     """
 
     clause: ClassVar[str] = ""
 
-    def __init__(self, expected: str, observed: str, *, note: str = "", call: int | None = None) -> None:
+    def __init__(
+        self, expected: str, observed: str, *, note: str = "", call: int | None = None, client: int = 0, step: int = 0
+    ) -> None:
         if not self.clause:
             raise TypeError("Violation stands for no clause: raise violation(clause_id)(expected, observed)")
         super().__init__(expected, observed)
@@ -35,10 +38,13 @@ class Violation(Exception):
         self.observed = observed
         self.note = note
         self.call = call
+        self.client = client
+        self.step = step
 
     def __str__(self) -> str:
         """The id with its sentence, then what was expected and what was observed, each on a line of its own."""
-        where = "" if self.call is None else f" (call {self.call})"
+        inside = f", client {self.client}, step {self.step}" if self.client or self.step else ""
+        where = "" if self.call is None else f" (call {self.call}{inside})"
         lines = [
             f"{self.clause}: {CLAUSES[self.clause].statement}",
             f"  expected: {self.expected}",
@@ -52,15 +58,18 @@ class Violation(Exception):
         """The class with every field that is set."""
         extra = f", note={self.note!r}" if self.note else ""
         extra += "" if self.call is None else f", call={self.call}"
+        extra += f", client={self.client}, step={self.step}" if self.client or self.step else ""
         return f"{type(self).__name__}({self.expected!r}, {self.observed!r}{extra})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the clause's id, so that a worker's failure arrives as the same class."""
-        return _rebuild, (self.clause, self.expected, self.observed, self.note, self.call)
+        return _rebuild, (self.clause, self.expected, self.observed, self.note, self.call, self.client, self.step)
 
 
-def _rebuild(clause_id: str, expected: str, observed: str, note: str, call: int | None) -> Violation:
-    return violation(clause_id)(expected, observed, note=note, call=call)
+def _rebuild(
+    clause_id: str, expected: str, observed: str, note: str, call: int | None, client: int, step: int
+) -> Violation:
+    return violation(clause_id)(expected, observed, note=note, call=call, client=client, step=step)
 
 
 def class_name(clause_id: str) -> str:

@@ -54,6 +54,8 @@ def command(ctx: click.Context, case: Path, backend: str | None, program: bool) 
         program=saved.program,
         history=tuple(event_to_json(event) for event in result.told_history()),
         call=violation.call,
+        client=violation.client,
+        step=violation.step,
         reference_answer=result.reference_answer,
         fingerprint=saved.fingerprint,
         case=str(case),
@@ -75,4 +77,6 @@ def _failure_of(saved: Case) -> FailureFound:
         program=saved.program,
         history=saved.history,
         call=saved.call,
+        client=saved.client,
+        step=saved.step,
     )

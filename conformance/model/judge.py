@@ -149,6 +149,7 @@ class Judge:
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
         self._current: int | None = None
+        self._place = 0, 0
         self._outcome: Outcome = Skipped()
 
     def feed(self, event: Event) -> None:
@@ -186,6 +187,7 @@ class Judge:
         """What is judged next is the answer to this call."""
         if ended is not None:
             self._current, self._outcome = ended.call, ended.outcome
+            self._place = ended.client, ended.step
 
     def _begin(self, event: Invocation) -> None:
         call = Call(event.call, event.operation)
@@ -218,6 +220,7 @@ class Judge:
             self.costs.spoil()
             return
         self._current, self._outcome = event.call, outcome
+        self._place = event.client, event.step
         self.world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
@@ -269,7 +272,12 @@ class Judge:
             if blamed:
                 note = "; ".join(filter(None, (found.note, fault_blame.told(self.world))))
                 raise violation(blamed)(
-                    expected=found.expected, observed=found.observed, note=note, call=found.call
+                    expected=found.expected,
+                    observed=found.observed,
+                    note=note,
+                    call=found.call,
+                    client=found.client,
+                    step=found.step,
                 ) from None
         else:
             fault_settling.settle(self, op, outcome, before)
@@ -300,6 +308,8 @@ class Judge:
             observed=observed or outcome_text(self._outcome),
             note=note,
             call=self._current,
+            client=self._place[0],
+            step=self._place[1],
         )
 
     def demand_refusal(

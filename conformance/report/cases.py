@@ -37,7 +37,7 @@ class Case:
         kit_version: of the kit that found it; ``backend``: the spec as the user wrote it.
         clause: the id blamed; ``item``: the check that found it; ``seed``: of that run.
         program: JSON forms of the operations; ``history``: JSON forms of what happened.
-        call: index of the offending operation, or None.
+        call: index of the offending operation, or None; ``client``, ``step``: of an overlap, which of its calls, or 0.
         expected, observed, note: what the model said.
         fingerprint: equal for failures that are the same bug (``fingerprints.fingerprint``).
     """
@@ -50,6 +50,8 @@ class Case:
     program: tuple[Mapping[str, Any], ...]
     history: tuple[Mapping[str, Any], ...] = ()
     call: int | None = None
+    client: int = 0
+    step: int = 0
     expected: str = ""
     observed: str = ""
     note: str = ""
@@ -72,6 +74,8 @@ class Case:
             program=failure.program,
             history=failure.history,
             call=failure.call,
+            client=failure.client,
+            step=failure.step,
             expected=failure.expected,
             observed=failure.observed,
             note=failure.note,
@@ -96,7 +100,11 @@ class Case:
 
     def to_json(self) -> dict[str, Any]:
         """The object that is saved."""
-        return {"format": FORMAT, **{each.name: getattr(self, each.name) for each in fields(self)}}
+        form = {each.name: getattr(self, each.name) for each in fields(self)}
+        if not (self.client or self.step):
+            # Only a failure inside an overlap has them, and older kits read all the others.
+            del form["client"], form["step"]
+        return {"format": FORMAT, **form}
 
     @property
     def file_name(self) -> str:
@@ -159,7 +167,7 @@ def load_case(path: Path) -> Case:
 
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("kit_version", "backend", "clause", "item", "expected", "observed", "note", "fingerprint"), str),
-    "seed": int,
+    **dict.fromkeys(("seed", "client", "step"), int),
     "program": tuple,
     "history": tuple,
 }

@@ -84,6 +84,7 @@ class FailureFound(ReportEvent):
         clause: the id blamed; ``expected``, ``observed``, ``note``: what the model said.
         program: JSON forms of the operations; ``history``: JSON forms of what happened.
         call: index of the offending call in both, or None where no single call offends.
+        client, step: where that is an overlap, which of its calls offends; both 0 where none in particular does.
         reference_answer: what the reference partner answered to the offending call, or "" where it stood aside.
         fingerprint: equal for failures that are the same bug; ``case``: path of the saved case, or "".
         script: path of the program as a Python file that runs by itself, or "".
@@ -100,6 +101,8 @@ class FailureFound(ReportEvent):
     program: tuple[Mapping[str, Any], ...] = ()
     history: tuple[Mapping[str, Any], ...] = ()
     call: int | None = None
+    client: int = 0
+    step: int = 0
     reference_answer: str = ""
     fingerprint: str = ""
     case: str = ""

@@ -25,10 +25,11 @@ def test_every_clause_has_a_class_of_its_own() -> None:
 @pytest.mark.parametrize("clause_id", list(CLAUSES))
 def test_violations_survive_pickling_and_copying(clause_id: str) -> None:
     """A violation from another worker has the same class, fields and text."""
-    raised = violation(clause_id)("an empty list", "one event", note="seen twice", call=7)
+    raised = violation(clause_id)("an empty list", "one event", note="seen twice", call=7, client=2, step=1)
     for twin in (pickle.loads(pickle.dumps(raised)), copy.copy(raised), copy.deepcopy(raised)):
         assert type(twin) is type(raised)
         assert (twin.expected, twin.observed, twin.note, twin.call) == ("an empty list", "one event", "seen twice", 7)
+        assert (twin.client, twin.step) == (2, 1)
         assert str(twin) == str(raised)
     assert pickle.loads(pickle.dumps(type(raised))) is type(raised)
 
@@ -45,6 +46,9 @@ def test_a_violation_says_the_clause_with_its_sentence_and_both_sides() -> None:
     full = violation("SEQ-02")("refused", "resolved", note="a gap", call=0)
     assert str(full).splitlines()[2:] == ["  observed: resolved (call 0)", "  note: a gap"]
     assert repr(full) == "Violation_SEQ_02('refused', 'resolved', note='a gap', call=0)"
+    inside = violation("SEQ-02")("refused", "resolved", call=3, client=0, step=2)
+    assert str(inside).splitlines()[2:] == ["  observed: resolved (call 3, client 0, step 2)"]
+    assert repr(inside) == "Violation_SEQ_02('refused', 'resolved', call=3, client=0, step=2)"
 
 
 def test_the_base_class_stands_for_no_clause() -> None:

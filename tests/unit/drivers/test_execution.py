@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +27,11 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     Program,
     Read,
     Stat,
+    Step,
 )
 from reference_backend import jsonl
 from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
@@ -110,6 +113,34 @@ def test_the_reference_says_what_the_answer_should_have_been(tmp_path: Path) -> 
     assert result.violation is not None
     assert result.violation.call == 3
     assert result.reference_answer == "returned 1 event, seq 0"
+
+
+class Torn(MemoryHandle):
+    """Shows a batch piece by piece while its append is under way."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[dict[str, Any]]) -> None:
+        """One event, a turn of the loop, the next."""
+        for event in events:
+            await super().append([event])
+            await asyncio.sleep(0)
+
+
+def test_a_violation_names_the_call_of_an_overlap(tmp_path: Path) -> None:
+    """Client and step of the call that is at fault; of an overlap the partner is not asked."""
+    batch = [EVENT, {**EVENT, "seq": 1}]
+    rows = ((Step(Append(1, batch)),), (Step(Stat(1, "nowhere")), Step(OpenSession(1, 2, "s1", "read"), waits=False)))
+    readers = (Step(Read(1)),)
+    program = Program((*WRITE[:2], Overlap((*rows, readers))))
+    result = run_program(backend_with(Torn), program, tmp_path / "root", partner=jsonl)
+    found = result.violation
+    assert found is not None
+    assert (found.clause, found.call, found.client, found.step) == ("SEQ-05", 2, 3, 0)
+    assert result.reference_answer == ""
+    alone = run_program(backend_with(Blunt), Program(WRITE), tmp_path / "alone")
+    assert alone.violation is not None
+    assert (alone.violation.client, alone.violation.step) == (0, 0)
 
 
 def test_a_partner_that_breaks_the_model_is_an_error_of_the_kit(tmp_path: Path) -> None:

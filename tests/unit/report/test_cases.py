@@ -50,6 +50,18 @@ def test_a_saved_case_loads_equal(
     assert found.events() == history
 
 
+def test_a_case_names_a_call_of_an_overlap(case: Case, queue_failure: FailureFound, tmp_path: Path) -> None:
+    """Client and step are kept where there are any; other cases are those that older kits read too."""
+    inside = Case.of(queue_failure, kit_version="0.1.0", backend="memory", seed=7)
+    found = load_case(inside.save(tmp_path))
+    assert (found, found.client, found.step) == (inside, 2, 1)
+    assert not {"client", "step"} & set(case.to_json())
+    path = tmp_path / "bad.json"
+    path.write_text(_spoil(json.dumps(inside.to_json()), client="two"))
+    with pytest.raises(CaseError, match="field client is of the wrong type"):
+        load_case(path)
+
+
 def test_a_case_is_named_after_clause_and_fingerprint(case: Case, tmp_path: Path) -> None:
     """The same bug found twice is one file, with nothing left beside it."""
     case.save(tmp_path)
