@@ -59,6 +59,7 @@ from conformance.model.operations import (
     Stat,
     Wait,
 )
+from conformance.model.overlap import LOOKS
 from conformance.model.tree import TreeView
 from conformance.model.usage import Usage
 from conformance.report.damage_text import damage_text
@@ -199,10 +200,15 @@ def handle_names(program: Program) -> dict[int, str]:
     return names
 
 
+def handle_name(number: int, names: Mapping[int, str]) -> str:
+    """The name of a handle: the program's, or ``look1`` for one that the kit opened to look after an overlap."""
+    return names.get(number) or (f"look{number - LOOKS + 1}" if number >= LOOKS else "")
+
+
 def call_text(operation: Operation, names: Mapping[int, str]) -> str:
     """One call: ``w0.append([seq 0 user/message])``."""
     instance = f"instance{getattr(operation, 'instance', '')}"
-    handle = names.get(getattr(operation, "handle", -1), "")
+    handle = handle_name(getattr(operation, "handle", -1), names)
     match operation:
         case Wait(seconds=seconds):
             return f"{seconds:g} s pass"

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from conformance.contract import SessionHeader
-from conformance.model.history import Completion, HandleView, History, Invocation, Outcome, Returned, SnapshotView
+from conformance.model.history import HandleView, History, Invocation, Outcome, Returned, SnapshotView
 from conformance.model.operations import Append, Create, OpenSession, Operation, Read
 from conformance.model.values import same
 from conformance.report.abbreviate import key_path, short
@@ -86,20 +86,40 @@ def _side(value: Any) -> str:
     return "nothing" if value is ABSENT else short(value)
 
 
-def answer_difference(history: History, call: int | None) -> Difference | None:
-    """Where the answer to this call parts from what the program gave before it; None where it does not."""
-    calls = {each.call: each.operation for each in history if isinstance(each, Invocation)}
-    answers = {each.call: each.outcome for each in history if isinstance(each, Completion)}
-    answer = answers.get(call) if call is not None else None
-    if call is None or not isinstance(answer, Returned):
+Which = tuple[int, int, int]
+"""Number, client and step of a call."""
+
+
+def answer_difference(history: History, call: int | None, *, client: int = 0, step: int = 0) -> Difference | None:
+    """Where the answer to this call parts from what the program gave before it; None where it does not.
+
+    Args:
+        client, step: of a call of an overlap, as in its ``Invocation``.
+    """
+    if call is None:
+        return None
+    asked = call, client, step
+    calls: dict[Which, Operation] = {}
+    answers: dict[Which, Outcome] = {}
+    for each in history:
+        which = each.call, each.client, each.step
+        if isinstance(each, Invocation):
+            calls[which] = each.operation
+        else:
+            answers[which] = each.outcome
+            if which == asked:
+                # What came to its end later was not given before it.
+                break
+    answer = answers.get(asked)
+    if not isinstance(answer, Returned):
         return None
     sessions: dict[int, Any] = {}
-    for number, operation in calls.items():
-        if number <= call and isinstance(operation, Create | OpenSession):
+    for operation in calls.values():
+        if isinstance(operation, Create | OpenSession):
             sessions[operation.handle] = operation.header.id if isinstance(operation, Create) else operation.session
-    operation = calls[call]
+    operation = calls.pop(asked)
     if isinstance(operation, Read):
-        return _events_difference(operation, answer.value, calls, answers, sessions, call)
+        return _events_difference(operation, answer.value, calls, answers, sessions)
     if isinstance(answer.value, HandleView | SnapshotView):
         session = sessions.get(getattr(operation, "handle", -1), getattr(operation, "session", None))
         return _header_difference(answer.value.header, session, calls, answers)
@@ -109,15 +129,14 @@ def answer_difference(history: History, call: int | None) -> Difference | None:
 def _events_difference(
     operation: Read,
     returned: Any,
-    calls: Mapping[int, Operation],
-    answers: Mapping[int, Outcome],
+    calls: Mapping[Which, Operation],
+    answers: Mapping[Which, Outcome],
     sessions: Mapping[int, Any],
-    call: int,
 ) -> Difference | None:
     session = sessions.get(operation.handle)
     written: dict[Any, Any] = {}
-    for number, each in calls.items():
-        if number >= call or not isinstance(answers.get(number), Returned):
+    for which, each in calls.items():
+        if not isinstance(answers.get(which), Returned):
             continue
         if isinstance(each, Append) and sessions.get(each.handle) == session and isinstance(each.events, list):
             # The first to take a seq: what came later at the same seq should have been refused.
@@ -132,10 +151,10 @@ def _events_difference(
 
 
 def _header_difference(
-    header: Any, session: Any, calls: Mapping[int, Operation], answers: Mapping[int, Outcome]
+    header: Any, session: Any, calls: Mapping[Which, Operation], answers: Mapping[Which, Outcome]
 ) -> Difference | None:
-    for number, each in calls.items():
-        if isinstance(each, Create) and each.header.id == session and isinstance(answers.get(number), Returned):
+    for which, each in calls.items():
+        if isinstance(each, Create) and each.header.id == session and isinstance(answers.get(which), Returned):
             if isinstance(header, SessionHeader) and (found := first_difference(_form(each.header), _form(header))):
                 return Difference(f"header{found[0]}", found[1], found[2], ("created with", "shows"))
             return None

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from conformance.clauses import CLAUSES, Verdict
 from conformance.model.history import Completion, Event, Invocation, Outcome
 from conformance.model.history_forms import event_from_json as history_event_from_json
-from conformance.model.operations import Operation, Program
+from conformance.model.operations import Operation, Overlap, Program
 from conformance.report.abbreviate import call_text, handle_names, outcome_text, printable
 from conformance.report.difference import answer_difference
 from conformance.report.events import FailureFound, KitErrorFound
 from conformance.report.summary import Summary, level_of
+from conformance.report.timeline import subject_of, timeline
 
 Role = Literal["good", "bad", "warn", "dim", "strong"]
 Style = Callable[[str, Role], str]
@@ -189,7 +190,7 @@ def _calls(failure: FailureFound) -> tuple[Program, list[Event]]:
 
 def _difference(failure: FailureFound) -> str:
     _, history = _calls(failure)
-    found = answer_difference(history, failure.call)
+    found = answer_difference(history, failure.call, client=failure.client, step=failure.step)
     told = f"{failure.expected} {failure.observed} {failure.note}"
     return found.text() if found is not None and not found.is_told_by(told) else ""
 
@@ -197,8 +198,9 @@ def _difference(failure: FailureFound) -> str:
 def _program_lines(failure: FailureFound, width: int, style: Style) -> list[str]:
     """One line for each call with what it came to; the offending one is marked, and those after it are left out."""
     program, history = _calls(failure)
-    outcomes: dict[int, Outcome] = {each.call: each.outcome for each in history if isinstance(each, Completion)}
-    calls: dict[int, Operation] = {each.call: each.operation for each in history if isinstance(each, Invocation)}
+    alone = [each for each in history if not each.is_inside]
+    outcomes: dict[int, Outcome] = {each.call: each.outcome for each in alone if isinstance(each, Completion)}
+    calls: dict[int, Operation] = {each.call: each.operation for each in alone if isinstance(each, Invocation)}
     calls = {**dict(enumerate(program.operations)), **calls}
     numbers = [number for number in sorted(calls) if failure.call is None or number <= failure.call]
     names = handle_names(Program(tuple(calls[number] for number in numbers)))
@@ -208,11 +210,37 @@ def _program_lines(failure: FailureFound, width: int, style: Style) -> list[str]
     # A call of unusual length does not push every answer to the right.
     column = max((len(text) for text in texts.values() if len(text) <= 50), default=0)
     for number in shown:
-        answer = outcome_text(calls[number], outcomes.get(number))
+        call = calls[number]
+        answer = "" if isinstance(call, Overlap) else outcome_text(call, outcomes.get(number))
         marked = number == failure.call
         line = "\n".join(_call_lines(number, texts[number], answer, column, width, marked=marked))
         lines.append(style(line, "strong") if marked else line)
+        if isinstance(call, Overlap):
+            lines += _timeline_lines(number, call, failure, history, names, width, style)
     return lines
+
+
+def _timeline_lines(
+    number: int,
+    overlap: Overlap,
+    failure: FailureFound,
+    history: list[Event],
+    names: Mapping[int, str],
+    width: int,
+    style: Style,
+) -> list[str]:
+    """The calls of an overlap below its own line."""
+    inside = number == failure.call and (failure.client or failure.step)
+    found = timeline(
+        number,
+        overlap,
+        history,
+        names,
+        width=width,
+        offending=(failure.client, failure.step) if inside else None,
+        subject=subject_of(history, failure.call, failure.client, failure.step),
+    )
+    return [style(each.text, each.role) if each.role else each.text for each in found]
 
 
 def _call_lines(number: int, call: str, answer: str, column: int, width: int, *, marked: bool) -> list[str]:

@@ -25,14 +25,18 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     Program,
     Read,
     Stat,
+    Step,
 )
+from conformance.model.overlap import LOOKS
 from conformance.report.abbreviate import (
     call_text,
     event_text,
     events_text,
+    handle_name,
     handle_names,
     odd_places,
     outcome_text,
@@ -85,6 +89,16 @@ def test_handles_go_by_their_access() -> None:
         (Create(0, 0, HEADER), OpenSession(0, 1, "s0", "read"), OpenSession(0, 2, "s0", "write"), Read(3))
     )
     assert handle_names(program) == {0: "w0", 1: "r1", 2: "w2", 3: "h3"}
+
+
+def test_handles_of_an_overlap_and_of_the_looks_after_it_have_names() -> None:
+    """What clients open goes by its access too; what the kit itself opens to look is no handle without a name."""
+    overlap = Overlap(((Step(OpenSession(0, 4, "s0", "read")), Step(Read(5))), (Step(Create(0, 6, HEADER)),)))
+    names = handle_names(Program((OpenInstance(0), overlap)))
+    assert names == {4: "r4", 5: "h5", 6: "w6"}
+    assert call_text(OpenSession(0, LOOKS, "s0", "read"), names) == 'look1 = instance0.open("s0", "read")'
+    assert call_text(Read(LOOKS + 1), names) == "look2.read()"
+    assert handle_name(7, names) == ""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from conformance import SessionHeader
 from conformance.contract import SessionEvent
 from conformance.model.history import ErrorView, Event, HandleView, Outcome, Raised, Returned, SnapshotView
-from conformance.model.operations import Append, Create, OpenInstance, OpenSession, Operation, Read, Stat
+from conformance.model.operations import (
+    Append,
+    Create,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Overlap,
+    Read,
+    Stat,
+    Step,
+)
 from conformance.model.values import same
 from conformance.report.difference import ABSENT, answer_difference, first_difference, sides_text
 
@@ -75,6 +85,23 @@ def test_a_read_is_compared_with_what_was_appended(event: Callable[..., SessionE
     assert found.text() == "at [0].data.x: appended 1, read 3"
     assert found.is_told_by("at seq 1: event.data.x: expected 1, got 3")
     assert not found.is_told_by("returned 1 event")
+
+
+def test_a_read_inside_an_overlap_is_compared_with_what_had_ended(
+    event: Callable[..., SessionEvent], happened: Happened, overlapped: Happened
+) -> None:
+    """What was appended before the overlap or ended in it counts; what ended after the read does not."""
+    read = Step(Read(0))
+    rows = ((Step(Append(0, [event(0, x=1)])), Step(Append(0, [event(1, x=1)]))), (read, read))
+    order = [(1, 0, 0), (1, 0, 1), (1, 1, 1), (2, 0, 1), (2, 0, 2), (1, 1, 3), (2, 1, 3), (2, 1, 4)]
+    wrong = Returned([event(0, x=1), event(1, x=2)])
+    answers: dict[tuple[int, int], Outcome] = dict.fromkeys(((2, 0), (2, 1)), wrong)
+    history = [*happened(*OPENED), *overlapped(2, Overlap(rows), order, answers)]
+    assert answer_difference(history, 2, client=2, step=0) is None
+    found = answer_difference(history, 2, client=2, step=1)
+    assert found is not None
+    assert found.text() == "at [1].data.x: appended 1, read 2"
+    assert answer_difference(history, 2) is None
 
 
 @pytest.mark.parametrize("read", [[], [{"type": "user/message", "seq": 0, "time": 1, "data": {}}], [{"seq": 9}], ["?"]])
