@@ -28,6 +28,55 @@ def scribble(value):
         value["scribbled"] = True
 '''
 
+CLIENTS = '''
+class Clients:
+    """Calls that are in flight at once; each prints what it came to."""
+
+    def __init__(self):
+        self.tasks, self.answers = [], {}
+
+    def call(self, client, step, text, function):
+        """A call that begins in the next turn of the loop."""
+        task = asyncio.create_task(self.made(client, step, text, function))
+        self.tasks.append(task)
+        return task
+
+    async def made(self, client, step, text, function):
+        try:
+            answer = await function()
+        except (Exception, asyncio.CancelledError) as error:
+            answer = error
+        self.answers[client, step] = answer
+        print(f"client {client}: {text} -> {answer!r}")
+
+    def cancel(self, task, *moments):
+        """Cancel a call, each time when so many seconds and turns of the loop have passed."""
+
+        async def cancel():
+            for seconds, turns in moments:
+                if seconds:
+                    await asyncio.sleep(seconds)
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                task.cancel()
+
+        self.tasks.append(asyncio.create_task(cancel()))
+
+    async def run(self, *clients):
+        """Return when every call has ended, or was given up because it does not end."""
+        clients = [asyncio.create_task(each) for each in clients]
+        done, late = await asyncio.wait(clients, timeout=10)
+        if self.tasks:
+            late |= (await asyncio.wait(self.tasks, timeout=0 if late else 10))[1]
+        if late:
+            print("something has not ended after 10 s, and is cancelled")
+            for task in late:
+                task.cancel()
+            await asyncio.wait(late, timeout=1)
+        for client in done:
+            client.result()
+'''
+
 FILLER = '''
 def filler(seq, width=40):
     """An event that does not compress well, with so many characters of text."""

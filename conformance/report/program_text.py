@@ -38,6 +38,7 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     Populate,
     Program,
     Read,
@@ -47,11 +48,13 @@ from conformance.model.operations import (
     Stat,
     Wait,
 )
-from conformance.report.abbreviate import call_text, handle_names, printable
+from conformance.report.abbreviate import call_text, handle_name, handle_names, printable
 from conformance.report.damage_text import HELPER, damage_lines, kept_lines
 from conformance.report.events import FailureFound
 from conformance.report.program_helpers import COUNTERS, FILLER, SCRIBBLE, SHOWN
+from conformance.report.program_overlap import listed, opened, overlap_lines
 from conformance.report.python_values import Expressions, text_expression
+from conformance.report.timeline import Place
 
 WIDTH = 110
 HANG_SECONDS = 10
@@ -63,6 +66,7 @@ def render_program(
     backend_spec: str,
     clause: str,
     call: int | None = None,
+    place: Place = (0, 0),
     history: Iterable[Event] = (),
     expected: str = "",
     observed: str = "",
@@ -73,13 +77,14 @@ def render_program(
         backend_spec: what ``open_backend`` is given.
         clause: id of the clause that broke; an id that the catalogue does not have is printed without its sentence.
         call: index of the offending operation; the script ends after it. None: every operation is performed.
+        place: where that is an overlap, client and step of the offending call in it; (0, 0) where none is known.
         history: what happened, by which the script knows the calls that raised; without it, every call is guarded.
         expected, observed: what the model said, printed beside what the script finds.
 
     Raises:
         TypeError: an argument is of a kind that no program may hold.
     """
-    return _Script(program, backend_spec, call, history).render(clause, expected, observed)
+    return _Script(program, backend_spec, call, place, history).render(clause, expected, observed)
 
 
 def render_failure_program(failure: FailureFound, *, backend_spec: str) -> str:
@@ -89,6 +94,7 @@ def render_failure_program(failure: FailureFound, *, backend_spec: str) -> str:
         backend_spec=backend_spec,
         clause=failure.clause,
         call=failure.call,
+        place=(failure.client, failure.step),
         history=[event_from_json(dict(form)) for form in failure.history],
         expected=failure.expected,
         observed=failure.observed,
@@ -96,13 +102,19 @@ def render_failure_program(failure: FailureFound, *, backend_spec: str) -> str:
 
 
 class _Script:
-    def __init__(self, program: Program, spec: str, call: int | None, history: Iterable[Event]) -> None:
+    def __init__(self, program: Program, spec: str, call: int | None, place: Place, history: Iterable[Event]) -> None:
         self.operations = program.operations[: len(program.operations) if call is None else call + 1]
         self.names: Mapping[int, str] = handle_names(program)
         self.spec, self.call = spec, call
+        self.place = place if any(place) else None
+        self.history = tuple(history)
+        overlaps = [each for each in self.operations if isinstance(each, Overlap)]
+        # Who wins a race here is not said: what the run had, the script may not have.
+        self.uncertain = {handle for each in overlaps for handle in opened(each)}
         beyond = (number for number, each in enumerate(self.operations) if isinstance(each, Crash | Fail))
         self.crash = next(beyond, None)
-        self.outcomes: dict[int, Outcome] = {e.call: e.outcome for e in history if isinstance(e, Completion)}
+        ended = [each for each in self.history if isinstance(each, Completion) and not each.is_inside]
+        self.outcomes: dict[int, Outcome] = {each.call: each.outcome for each in ended}
         self.knows = bool(self.outcomes)
         self.values = Expressions()
         self.values.modules |= {"asyncio", "tempfile"}
@@ -118,7 +130,8 @@ class _Script:
             body.append(f"print({text_expression('expected:')}, {text_expression(printable(expected))})")
         if observed:
             body.append(f"print({text_expression('in the run:')}, {text_expression(printable(observed))})")
-        if self.call is not None and self.crash is None:
+        silent = self.place is None and isinstance(self.operations[-1] if self.operations else None, Overlap)
+        if self.call is not None and self.crash is None and not silent:
             body.append('print("observed:", repr(answer))')
         if self.has_stack:
             self.values.modules.add("contextlib")
@@ -153,7 +166,7 @@ class _Script:
                 lines += [
                     "",
                     f"# Call {number} breaks {' '.join(printable(clause).split())}.",
-                    *self._offending(number, operation),
+                    *self.offending(number, operation),
                 ]
             else:
                 lines += [
@@ -170,13 +183,17 @@ class _Script:
             text = " ".join(printable(call_text(self.operations[number], self.names)).split())
             marks = f"  <- breaks {' '.join(printable(clause).split())}" if number == self.call else ""
             told += _commented(f"{number}: {text}{marks}")
+            if isinstance(operation := self.operations[number], Overlap):
+                told += [line for each in listed(operation, self.names) for line in _commented(f"    {each}")]
         line = " ".join(printable(call_text(self.operations[first], self.names)).split())
         told.append(f"print({text_expression(line)})")
         told.append(f'print("the calls after it need the {what}: torntail replay performs the whole case")')
         return told
 
     def _ordinary(self, number: int, operation: Operation) -> list[str]:
-        statement = self._statement(number, operation)
+        if isinstance(operation, Overlap):
+            return overlap_lines(number, operation, self.history, self)
+        statement = self.statement(number, operation)
         if isinstance(operation, Inspect):
             return [f'print("call {number}:", {statement[0]})']
         if isinstance(operation, Read | Stat | ListSessions | ReadCounters) and not getattr(
@@ -184,17 +201,21 @@ class _Script:
         ):
             statement = [f'print("call {number}:", {statement[0]})']
         if isinstance(operation, Read) and operation.scribble:
-            self._helper(SCRIBBLE)
+            self.helper(SCRIBBLE)
             statement = [f"got{number} = {statement[0]}", f"scribble(got{number})"]
         guarded = isinstance(self.outcomes.get(number), Raised | Hung) or not self.knows
+        guarded = guarded or getattr(operation, "handle", None) in self.uncertain
         if guarded or (isinstance(operation, Leave) and operation.raising):
-            self._helper(SHOWN)
+            self.helper(SHOWN)
             self.values.modules.add("contextlib")
             return [f"with shown({number}):", *_indented(statement)]
         return statement
 
-    def _offending(self, number: int, operation: Operation) -> list[str]:
-        statement = self._statement(number, operation)
+    def offending(self, number: int, operation: Operation) -> list[str]:
+        """The lines that make the call and keep its answer, or its error; see ``program_overlap.Maker``."""
+        if isinstance(operation, Overlap):
+            return overlap_lines(number, operation, self.history, self, offending=self.place)
+        statement = self.statement(number, operation)
         first = "answer = None"
         if isinstance(operation, Leave | Discard | Macro | StartCounting | Wait | CountLeft | ReadConfined):
             answer = statement
@@ -212,9 +233,9 @@ class _Script:
             return [first, "try:", *_indented(answer), *caught]
         return [first, "try:", *_indented(answer), "except Exception as error:", "    answer = error"]
 
-    def _statement(self, number: int, operation: Operation) -> list[str]:
+    def statement(self, number: int, operation: Operation) -> list[str]:
         """The lines that make the call; where it is one expression, its line begins with ``await``."""
-        instance, handle = _instance(operation), self.names.get(getattr(operation, "handle", -1), "")
+        instance, handle = _instance(operation), handle_name(getattr(operation, "handle", -1), self.names)
         of = self.values.of
         match operation:
             case Wait(seconds=seconds):
@@ -259,7 +280,7 @@ class _Script:
                 return self._macro(instance, handle, operation)
             case StartCounting() | ReadCounters():
                 self.values.modules.add("tracemalloc")
-                self._helper(COUNTERS)
+                self.helper(COUNTERS)
                 return ["counters = Counters()" if isinstance(operation, StartCounting) else "counters.read()"]
             case Damage():
                 return self._damage(number, operation)
@@ -273,12 +294,12 @@ class _Script:
         self.values.need("conformance.drivers.registry", "load_backend")
         if operation.how == "hostile":
             self.values.need("conformance.drivers.hostile", "hostile")
-        self._helper(HELPER.replace("SPEC", text_expression(self.spec)))
+        self.helper(HELPER.replace("SPEC", text_expression(self.spec)))
         return damage_lines(operation, self.outcomes.get(number), self.values.of)
 
     def _macro(self, instance: str, handle: str, operation: Fill | Populate) -> list[str]:
         self.values.modules.add("hashlib")
-        self._helper(FILLER)
+        self.helper(FILLER)
         first, count = operation.first, operation.count
         if isinstance(operation, Fill):
             size, width = operation.size, operation.width
@@ -295,11 +316,11 @@ class _Script:
         ]
 
     def _append(self, number: int, handle: str, operation: Append) -> list[str]:
-        batch = self._batch(operation.events)
+        batch = self.batch(operation.events)
         if not operation.scribble:
             lines = [f"await {handle}.append({batch[0]}", *batch[1:]]
             return [*lines[:-1], f"{lines[-1]})"]
-        self._helper(SCRIBBLE)
+        self.helper(SCRIBBLE)
         return [
             f"batch{number} = {batch[0]}",
             *batch[1:],
@@ -309,7 +330,7 @@ class _Script:
             f"await task{number}",
         ]
 
-    def _batch(self, events: object) -> list[str]:
+    def batch(self, events: object) -> list[str]:
         """The batch on one line, or one line for each event."""
         line = self.values.of(events)
         if len(line) <= WIDTH - 30 or type(events) is not list or not line.startswith("["):
@@ -319,7 +340,8 @@ class _Script:
     def _open(self) -> str:
         return f"open_backend({text_expression(self.spec)}, root)"
 
-    def _helper(self, source: str) -> None:
+    def helper(self, source: str) -> None:
+        """Put it before the calls, once."""
         self.helpers.add(source)
 
 

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from conformance.contract import SessionHeader
-from conformance.model.operations import Append, Close, CloseInstance, Create, OpenInstance, Program
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Flush,
+    OpenInstance,
+    OpenSession,
+    Overlap,
+    Program,
+    Step,
+)
 from conformance.report.cases import Case
 from tests.cli.conftest import Command
 
@@ -59,6 +70,58 @@ def test_a_case_can_be_printed_as_a_program(command: Command, case: str, here: P
     (here / "shown.py").write_text(found.output, "utf-8")
     shown = subprocess.run([sys.executable, "shown.py"], cwd=here, capture_output=True, text=True, check=True)
     assert "observed: None" in shown.stdout
+
+
+RACE = '''
+"""In memory, but whether a session has an owner is asked a turn of the loop before it gets one."""
+
+import asyncio
+from dataclasses import replace
+
+from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
+
+
+class Service(MemoryPersistence):
+    async def open(self, session_id, access):
+        handle = await super().open(session_id, access)
+        if access == "write":
+            session = self._sessions[session_id]
+            session.writer = None
+            await asyncio.sleep(0)
+            session.writer = handle
+        return handle
+
+
+backend = replace(memory, name="race", open=lambda root: Service())
+'''
+
+
+def test_a_failure_between_clients_is_shown_on_a_timeline(command: Command, here: Path) -> None:
+    """The call that the model names is marked below the overlap, and the printed program shows both owners."""
+    (here / "race.py").write_text(RACE, "utf-8")
+    rows = tuple((Step(OpenSession(0, handle, "s", "write")),) for handle in (1, 2))
+    start = (OpenInstance(0), Create(0, 0, SessionHeader(id="s", created_at=0)), Flush(0), Close(0))
+    saved = Case(
+        kit_version="0.1.0",
+        backend="race.py:backend",
+        clause="OWN-05",
+        item="conformance::own::of_racing_write_opens_one_wins",
+        seed=1,
+        program=tuple(Program((*start, Overlap(rows))).to_json()),
+        call=4,
+        client=2,
+        fingerprint="abc",
+    )
+    case = str(saved.save(here / "cases"))
+    found = command("replay", case)
+    assert found.exit_code == 1, found.output
+    marked = [" ".join(line.split()) for line in found.output.splitlines() if line.lstrip().startswith(">")]
+    assert marked[0] == "> 4 2 calls of 2 clients, overlapping"
+    assert [line.endswith('w2 = instance0.open("s", "write") → write handle "s"') for line in marked[1:]] == [True]
+    (here / "shown.py").write_text(command("replay", case, "--program").output, "utf-8")
+    shown = subprocess.run([sys.executable, "shown.py"], cwd=here, capture_output=True, text=True, check=True)
+    assert shown.stdout.count("-> <reference_backend.memory.MemoryHandle") == 2
+    assert shown.stdout.splitlines()[-1].startswith("observed: <reference_backend.memory.MemoryHandle")
 
 
 @pytest.mark.parametrize(("text", "told"), [("", "no JSON"), ('{"format": "other/1"}', "torntail-case/1")])
