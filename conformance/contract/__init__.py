@@ -5,6 +5,10 @@ the records are plain data and that the validation neither writes nor keeps anyt
 load a backend. The session hub only passes on what is published.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from conformance.contract.backend import SEAMS, Backend, Capabilities, Durability
 from conformance.contract.errors import (
     CONTRACT_ERRORS,
@@ -20,7 +24,6 @@ from conformance.contract.errors import (
     SessionReadOnlyError,
 )
 from conformance.contract.headers import check_session_id, copy_header, materialize_create_header
-from conformance.contract.hub import SessionHub
 from conformance.contract.json_values import MAX_DEPTH, copy_json, snapshot_json
 from conformance.contract.protocols import SessionHandle, SessionPersistence
 from conformance.contract.records import (
@@ -44,6 +47,9 @@ from conformance.contract.validation import (
     validate_stored_events,
 )
 from conformance.contract.vocabulary import KNOWN_EVENT_TYPES, is_understood
+
+if TYPE_CHECKING:
+    from conformance.contract.hub import SessionHub
 
 __all__ = [
     "CONTRACT_ERRORS",
@@ -89,3 +95,12 @@ __all__ = [
     "snapshot_json",
     "validate_stored_events",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The hub is the only thing here that runs, and brings asyncio with it: whoever judges does without."""
+    if name == "SessionHub":
+        from conformance.contract.hub import SessionHub
+
+        return SessionHub
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

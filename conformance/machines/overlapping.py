@@ -7,7 +7,7 @@ of several orders it would have taken is not the backend's affair.
 
 from __future__ import annotations
 
-from conformance.clauses import Violation
+from conformance.clauses import Need, Violation
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.machines.overlaps import overlapping_program
 from conformance.sim import SeededChoices
@@ -38,26 +38,29 @@ STRIDE = 1_000_003
 """The seeds of the programs of one hunt are this far from those of another."""
 
 
-def hunt(job: Job) -> None:
+def hunt(job: Job, *, fails: bool = False) -> None:
     """Perform program after program until the job's examples or time are used up; findings are left in the job.
 
+    Args:
+        fails: storage fails in each of them.
+
     Raises:
-        SetupError: the backend could not be opened.
+        SetupError: the backend could not be opened. NotMeasured: it does to its files what the kit cannot see.
     """
     try:
         for number in range(job.max_examples):
             job.check_budget()
-            if _fails(job, SeededChoices(job.seed * STRIDE + number)):
+            if _breaks(job, SeededChoices(job.seed * STRIDE + number), fails=fails):
                 return
     except BudgetSpent:
         return
 
 
-def _fails(job: Job, choices: SeededChoices) -> bool:
+def _breaks(job: Job, choices: SeededChoices, *, fails: bool) -> bool:
     """Whether the program breaks a clause that ends the hunt."""
-    execution = job.begin(alone=True)
+    execution = job.begin(alone=True, crashes=fails)
     try:
-        for operation in overlapping_program(choices, job.backend.capabilities):
+        for operation in overlapping_program(choices, job.backend.capabilities, fails=fails):
             job.check_budget()
             execution.do(operation)
     except Violation as violation:
@@ -74,4 +77,23 @@ OVERLAPPING = MachineSpec(
     title="calls in flight at once, cancelled at any point, keep the contract",
     hunt=hunt,
     weight=2.0,
+)
+
+CLAUSES_OF_FAILING_OVERLAPS = (
+    "READ-06",
+    "FAULT-01",
+    "FAULT-02",
+    "FAULT-08",
+    "SEQ-05",
+    "SEQ-06",
+    "FRESH-03",
+    "FRESH-01",
+)
+
+OVERLAPPING_FAULTS = MachineSpec(
+    name="overlap-faults",
+    clauses=CLAUSES_OF_FAILING_OVERLAPS,
+    needs=frozenset({Need.FAULTS}),
+    title="calls in flight at once on storage that fails and heals keep the contract",
+    hunt=lambda job: hunt(job, fails=True),
 )

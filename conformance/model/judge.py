@@ -133,6 +133,7 @@ class Judge:
         world: what the model knows so far.
         costs: what was counted so far.
         phase: the overlap under way, or None.
+        void: the program is outside of what the contract speaks about, and nothing of it is judged any more.
         signal: the clause about the signal of a hub that a barrier is judged for, or "".
     """
 
@@ -145,6 +146,7 @@ class Judge:
         self.exact = False
         self._calls: dict[int, Call] = {}
         self.phase: Phase | None = None
+        self.void = False
         self.signal = ""
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
@@ -213,7 +215,7 @@ class Judge:
     def _end(self, call: Call, event: Completion) -> None:
         outcome = event.outcome
         self.exact = False
-        if isinstance(outcome, Skipped):
+        if isinstance(outcome, Skipped) or self.void:
             return
         if isinstance(call.operation, _ON_HANDLES) and call.operation.handle not in self.world.handles:
             # It came from an open of which nothing could be told, not even which session it shows.

@@ -276,8 +276,7 @@ def _looked(judge: Judge, flight: Flight) -> None:
 
 
 def _cancelled_append(judge: Judge, phase: Phase, flight: Flight, handle: Handle, landed: bool | None) -> None:
-    if landed:
-        assert flight.ended is not None
+    if landed and flight.ended is not None:
         situation = {**_situation(phase, flight), **dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-08")}
         judge.redo(flight.begun, _as_returned(flight.ended), situation)
     elif landed is None:

@@ -183,7 +183,10 @@ class Phase:
     def with_faults(self, flight: Flight, last: Flight | None = None) -> Completion | None:
         """Its completion, with the faults that storage had while it was in flight, in whichever call they were met.
 
-        Those for which another call was rejected are not its own, unless it was rejected for one too. ``last``: the call whose completion is taken for it.
+        Those for which another call was rejected are not its own, unless it was rejected for one too.
+
+        Args:
+            last: the call whose completion is taken for it.
         """
         end = last or flight
         if end.ended is None:

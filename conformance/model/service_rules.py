@@ -37,6 +37,10 @@ def open_instance(judge: Judge, call: Call, op: OpenInstance, outcome: Outcome) 
     """A fresh instance over the same root must come up."""
     world = judge.world
     others = [each for each in world.instances.values() if not each.closed]
+    if others and judge.capabilities.storage == "memory":
+        # Two instances of a backend in memory have nothing in common: such a program says nothing.
+        judge.void = True
+        return
     crashed = crash_blame.opening(world.aftermath)
     clause = crashed or ("FRESH-04" if others else "MAT-05")
     judge.demand_success(outcome, clause, "a fresh instance over the same storage")

@@ -219,7 +219,7 @@ def ids(area: str, *numbers: int) -> set[str]:
 def test_a_backend_in_memory_is_asked_what_one_instance_without_faults_can_show() -> None:
     """storage="memory" leaves the clauses that need no second instance, crash, fault, damage, seam or claim."""
     expected = ids("SVC", 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 13) | ids("OWN", 1, 2, 3, 4, 5, 6, 11, 12)
-    expected |= ids("SEQ", *range(1, 12)) | ids("READ", *range(1, 7)) | ids("FRESH", 1, 2, 3)
+    expected |= ids("SEQ", *range(1, 12)) | ids("READ", *range(1, 6)) | ids("FRESH", 1, 2, 3)
     expected |= ids("REV", *range(1, 6)) | ids("MAT", 1, 3) | ids("CLOSE", *range(1, 9)) | ids("FLUSH", 1, 3, 4)
     expected |= {"FAULT-06"} | ids("FMT", 2, 3) | ids("JSON", 1, 2, 3) | {"ID-01"}
     assert asked(MEMORY) == expected
