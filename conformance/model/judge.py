@@ -69,6 +69,9 @@ from conformance.model.phase import Phase
 from conformance.model.state import World
 from conformance.model.words import outcome_text
 
+REAL_INSTANT = 5_000
+"""Wall microseconds within which clients on a real loop make their calls at the same time."""
+
 HUNG = "Hung"
 """Error kind under which the rules see a call that never returned."""
 
@@ -202,7 +205,7 @@ class Judge:
         view_rules.take_floors(self, call)
         if isinstance(event.operation, Overlap):
             places = {number: (each.instance, each.session.id) for number, each in self.world.handles.items()}
-            self.phase = Phase(event, places)
+            self.phase = Phase(event, places, 0 if self.capabilities.loop == "simulated" else REAL_INSTANT)
             overlap_rules.begin(self, self.phase)
 
     def _note_subject(self, event: Invocation) -> None:

@@ -50,6 +50,7 @@ class Flight:
         instance: the number of its instance, or None where nobody knows the handle.
         step: the step that it is; None for a look of the kit's.
         part: of a service flush, the handle that it is looked at for; it does one after the other.
+        instant: microseconds within which two calls are made at the same time.
         op: the operation. outcome: what came of it.
         is_view: it changes nothing. is_on_handle: it changes something through a handle.
         resolved: it returned. cancelled: its caller gave it up.
@@ -62,6 +63,7 @@ class Flight:
     instance: int | None
     step: Step | None = None
     part: int | None = None
+    instant: int = 0
     ended: Completion | None = None
     end: int = NEVER
     op: Any = field(init=False)
@@ -119,7 +121,8 @@ class Flight:
         if earlier.overlaps(self):
             return True
         unawaited = earlier.step is not None and not earlier.step.waits
-        return earlier.begun.at == self.begun.at and (unawaited or earlier.begun.client != self.begun.client)
+        at_once = self.begun.at - earlier.begun.at <= self.instant
+        return at_once and (unawaited or earlier.begun.client != self.begun.client)
 
     @property
     def given_up(self) -> bool:
@@ -132,7 +135,7 @@ class Phase:
     """The calls of one overlap, in the order in which they began.
 
     Attributes:
-        begun: the overlap itself.
+        begun: the overlap itself. instant: as of each of its flights.
         places: handle -> (instance, session id), of the handles that there were before, and those made meanwhile.
         floors: (instance, session serial) -> how many events a call of that instance had to see when it began.
         lengths: session serial -> how many events its log had then.
@@ -142,6 +145,7 @@ class Phase:
 
     begun: Invocation
     places: dict[int, tuple[int, str]]
+    instant: int = 0
     floors: dict[tuple[int, int], int] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
     shown: dict[int, int] = field(default_factory=dict)
@@ -170,7 +174,7 @@ class Phase:
         overlap = self.begun.operation
         rows = overlap.rows if isinstance(overlap, Overlap) else ()
         step = rows[event.client - 1][event.step] if event.client else None
-        flight = Flight(event, self.time, session, instance, step)
+        flight = Flight(event, self.time, session, instance, step, instant=self.instant)
         self.flights.append(flight)
         self._open[event.client, event.step] = flight
 

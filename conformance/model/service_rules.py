@@ -37,8 +37,8 @@ def open_instance(judge: Judge, call: Call, op: OpenInstance, outcome: Outcome) 
     """A fresh instance over the same root must come up."""
     world = judge.world
     others = [each for each in world.instances.values() if not each.closed]
-    if others and judge.capabilities.storage == "memory":
-        # Two instances of a backend in memory have nothing in common: such a program says nothing.
+    if world.instances and judge.capabilities.storage == "memory":
+        # What is in memory goes with its instance: a program with another one says nothing.
         judge.void = True
         return
     crashed = crash_blame.opening(world.aftermath)
