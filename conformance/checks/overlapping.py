@@ -173,20 +173,30 @@ def a_close_drops_nothing_that_is_in_flight(s: Script) -> None:
 @scenario("CLOSE-07", "CLOSE-08")
 def the_service_closes_beside_everything(s: Script) -> None:
     """The service is closed while calls are under way: all end, nothing that resolved is lost, nothing works after."""
+    _close_beside_everything(s, "s1", SLOW)
+
+
+@scenario("CLOSE-07", "CLOSE-08", needs=(Need.FRESH,))
+def each_service_closes_beside_everything(s: Script) -> None:
+    """The same at any pace, and the next instance sees what had resolved."""
     for number, jobs in enumerate(PACES):
-        a = s.instance()
-        name = f"s{number}"
-        w = s.create(a, name)
-        n = _new(s, a, f"n{number}")
-        o = OpenSession(a, s.next_handle(), name, "read")
-        s.overlap(
-            [step(Append(w, batch(0, 2)), waits=False), step(Append(w, batch(2, 2)), waits=False), step(Flush(w))],
-            [step(n, waits=False), step(o, waits=False), step(CloseInstance(a)), step(CloseInstance(a))],
-            [step(ListSessions(a)), step(Stat(a, name), after=100), step(FlushInstance(a))],
-            jobs=jobs,
-        )
-        s.append(w, batch(4, 1))
-        s.stat(a, name)
+        _close_beside_everything(s, f"s{number}", jobs)
+        s.read(s.open(s.instance(), f"s{number}"))
+
+
+def _close_beside_everything(s: Script, name: str, jobs: tuple[int, ...]) -> None:
+    a = s.instance()
+    w = s.create(a, name)
+    n = _new(s, a, f"new-{name}")
+    o = OpenSession(a, s.next_handle(), name, "read")
+    s.overlap(
+        [step(Append(w, batch(0, 2)), waits=False), step(Append(w, batch(2, 2)), waits=False), step(Flush(w))],
+        [step(n, waits=False), step(o, waits=False), step(CloseInstance(a)), step(CloseInstance(a))],
+        [step(ListSessions(a)), step(Stat(a, name), after=100), step(FlushInstance(a))],
+        jobs=jobs,
+    )
+    s.append(w, batch(4, 1))
+    s.stat(a, name)
 
 
 @scenario("FLUSH-03", "FLUSH-01")
