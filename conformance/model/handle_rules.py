@@ -338,7 +338,7 @@ def _disturb(handle: Handle, clause: str) -> None:
     """A handle that does not own was closed or collected: the owner, if there is one, must not notice."""
     handle.session.tag("SVC-11")
     owner = handle.session.owner
-    if owner is not None and owner is not handle:
+    if owner is not None and owner is not handle and owner.disturbed != "SEQ-08":
         owner.disturbed = clause
 
 

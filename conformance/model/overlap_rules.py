@@ -9,11 +9,11 @@ judged by what they must and may see (``overlap_views``).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from conformance.model import fault_rules, overlap_views
 from conformance.model.batches import is_event
-from conformance.model.history import Completion, Outcome, Raised, Returned
+from conformance.model.history import Outcome, Raised
 from conformance.model.operations import (
     Append,
     Close,
@@ -29,12 +29,11 @@ from conformance.model.operations import (
     Stat,
 )
 from conformance.model.overlap import LOOKS
+from conformance.model.overlap_cancelled import cancelled, note_promise, remember, settle
 from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import MISSING, arrange
 from conformance.model.races import judge_races
-from conformance.model.state import Handle, Session
-from conformance.model.transitions import Standing, cover, end_ownership, standing, touch
-from conformance.model.values import plain, same
+from conformance.model.transitions import Standing, cover, standing
 from conformance.model.words import names_session
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         return
     flights = phase.made()
     judge_races(judge, phase)
-    landed = _settle(phase)
+    landed = settle(phase)
     views = [each for each in flights if overlap_views.is_beside_a_change(phase, each)]
     beside = set(map(id, views))
     ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
@@ -97,7 +96,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         if flight.part is not None:
             _swept(judge, phase, flight, flight.part)
         elif flight.cancelled:
-            _cancelled(judge, phase, flight, landed.get(id(flight)))
+            cancelled(judge, phase, flight, landed.get(id(flight)), _situation(phase, flight))
         elif (ended := phase.with_faults(flight)) is not None:
             _note_hurried(judge, phase, flight)
             judge.redo(flight.begun, ended, _situation(phase, flight))
@@ -120,7 +119,7 @@ def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
     if flight.is_on_handle:
         earlier = [each for each in made if each.is_on_handle and each.op.handle == op.handle]
         earlier = [each for each in earlier if each.begin < flight.begin]
-        if any(flight.races(each) for each in earlier):
+        if any(flight.races(each) for each in earlier) or _is_overtaken_in_line(phase, flight):
             found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-05")
         if any(each.given_up for each in earlier):
             found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04"), "SEQ-08")
@@ -131,6 +130,8 @@ def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
         closes = [each for each in phase.of(op.session) if isinstance(each.op, Close) and each.begin < flight.end]
         if any(each.given_up for each in closes):
             found = {"OWN-02": "CLOSE-04", "OWN-03": "CLOSE-04"}
+    elif isinstance(op, FlushInstance) and _names_a_closing(phase, flight):
+        found = {"FLUSH-01": "FLUSH-03"}
     elif isinstance(op, FlushInstance | CloseInstance) and flight.kind == "Hung":
         cancelled = [each for each in made if each.cancelled and each.begin < flight.end]
         if cancelled:
@@ -139,6 +140,25 @@ def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
     elif isinstance(op, Create | OpenSession) and phase.closing(flight.instance, flight):
         found = {"CLOSE-07": "CLOSE-08"}
     return found
+
+
+def _is_overtaken_in_line(phase: Phase, flight: Flight) -> bool:
+    """Whether an append finds no place in the log because one that was called later took it."""
+    if not isinstance(flight.op, Append) or flight.kind != "SessionContiguityError":
+        return False
+    later = (each for each in phase.made() if isinstance(each.op, Append) and each.op.handle == flight.op.handle)
+    return any(each.resolved and each.races(flight) for each in later)
+
+
+def _names_a_closing(phase: Phase, sweep: Flight) -> bool:
+    """Whether a service flush rejects because of a handle that was being closed when it was called."""
+    members = sweep.outcome.error.members if isinstance(sweep.outcome, Raised) else ()
+    closing = {
+        each.session
+        for each in phase.made()
+        if isinstance(each.op, Close) and each.instance == sweep.instance and each.overlaps(sweep)
+    }
+    return any(names_session(member, name) for name in closing if name is not None for member in members)
 
 
 def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
@@ -161,7 +181,7 @@ def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
         if flight.kind == CLOSED and (beside or phase.closing(flight.instance, flight)):
             handle = judge.world.handles.get(op.handle)
             if isinstance(op, Append) and handle is not None:
-                _remember(handle.session, op.events, "CLOSE-06")
+                remember(handle.session, op.events, "CLOSE-06")
             return not _was_closed(judge, op.handle)
         return False
     if isinstance(op, OpenSession) and flight.kind == MISSING and overlap_views.may_be_missing(judge, phase, flight):
@@ -183,163 +203,7 @@ def _note_hurried(judge: Judge, phase: Phase, flight: Flight) -> None:
     close = phase.close_of(op.handle)
     beside = close is not None and flight.begin < close.begin < flight.end
     if (beside or phase.closing(flight.instance, flight)) and op.events and all(map(is_event, op.events)):
-        first = op.events[0]["seq"]
-        judge.world.handles[op.handle].session.promised.append((first, first + len(op.events), "CLOSE-06"))
-
-
-def _remember(session: Session, events: Any, clause: str) -> None:
-    """The events of a batch that must not be there, to know them again where they turn up."""
-    if isinstance(events, list):
-        session.refused, session.refused_by = [each for each in events if isinstance(each, dict)], clause
-        session.tag(clause)
-
-
-# -- cancelled calls ---------------------------------------------------------------------------------
-
-
-def _settle(phase: Phase) -> dict[int, bool | None]:
-    """For each cancelled append whether it is in the log; None where nothing tells."""
-    found: dict[int, bool | None] = {}
-    taken: dict[str, set[int]] = {}
-    for each in phase.made():
-        if not each.cancelled or not isinstance(each.op, Append):
-            continue
-        events = each.op.events
-        if not isinstance(events, list) or not events or not all(map(is_event, events)):
-            found[id(each)] = False
-            continue
-        seqs = taken.setdefault(each.session or "", set())
-        landed = False if events[0]["seq"] in seqs else _landed(phase, each)
-        if landed:
-            seqs.update(range(events[0]["seq"], events[0]["seq"] + len(events)))
-        found[id(each)] = landed
-    return found
-
-
-def _landed(phase: Phase, flight: Flight) -> bool | None:
-    """Whether a cancelled append is in the log: by what was appended or read after it began."""
-    events = flight.op.events
-    first, end = events[0]["seq"], events[0]["seq"] + len(events)
-    later = [each for each in phase.of(flight.session or "") if each.begin > flight.begin]
-    appends = [each for each in later if isinstance(each.op, Append) and each.op.events and is_event(each.op.events[0])]
-    if any(each.resolved and each.op.events[0]["seq"] == first for each in appends):
-        return False
-    given = plain(events)
-    for each in later:
-        value = getattr(each.outcome, "value", None)
-        if not isinstance(each.op, Read) or not isinstance(value, list):
-            continue
-        at = first - each.op.offset
-        if 0 <= at < len(value):
-            return same(given[0], value[at])
-        here = each.instance == flight.instance and each.begin > flight.end
-        if here and at >= len(value) and (each.op.length is None or at < each.op.length):
-            return False
-    for each in appends:
-        at = each.op.events[0]["seq"] if each.resolved else None
-        if each.kind == "SessionContiguityError" and each.op.handle == flight.op.handle:
-            at = getattr(each.outcome.error, "expected", None)  # type: ignore[union-attr]
-        if at in (first, end):
-            return bool(at == end)
-    return None
-
-
-def _cancelled(judge: Judge, phase: Phase, flight: Flight, landed: bool | None) -> None:
-    world, op = judge.world, flight.op
-    handle = world.handles.get(getattr(op, "handle", -1)) if flight.is_on_handle or isinstance(op, Read) else None
-    match op:
-        case Append() if handle is not None:
-            _cancelled_append(judge, phase, flight, handle, landed)
-        case Flush() if handle is not None:
-            handle.disturbed = handle.disturbed or "SEQ-08"
-        case Close() if handle is not None:
-            _cancelled_close(judge, phase, flight, handle)
-        case FlushInstance():
-            for each in world.handles.values():
-                if each.instance == op.instance and each.is_writer and not each.closed:
-                    each.disturbed = each.disturbed or "SEQ-08"
-        case CloseInstance():
-            _cancelled_end(judge, phase, flight)
-        case Create() | OpenSession() if op.instance in world.instances:
-            if isinstance(op, Create) or op.access == "write":
-                world.instances[op.instance].failed_claim.setdefault(flight.session or "", "OWN-04")
-            _looked(judge, flight)
-        case _:
-            _looked(judge, flight)
-
-
-def _looked(judge: Judge, flight: Flight) -> None:
-    """SVC-11: what was cancelled has changed no log."""
-    session = judge.world.stored.get(flight.session or "")
-    if session is not None:
-        session.tag("SVC-11")
-
-
-def _cancelled_append(judge: Judge, phase: Phase, flight: Flight, handle: Handle, landed: bool | None) -> None:
-    if landed and flight.ended is not None:
-        situation = {**_situation(phase, flight), **dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-08")}
-        judge.redo(flight.begun, _as_returned(flight.ended), situation)
-    elif landed is None:
-        judge.world.blur(handle.session)
-    else:
-        _remember(handle.session, flight.op.events, "SEQ-08")
-        judge.witness("SEQ-08")
-        trouble = judge.world.trouble
-        if trouble is not None and isinstance(flight.op.events, list) and all(map(is_event, flight.op.events)):
-            # It may have failed, and left something for others to see.
-            trouble.mishap(handle.session.serial).ghosts.append(plain(flight.op.events))
-    if not handle.closed:
-        handle.disturbed = handle.disturbed or "SEQ-08"
-
-
-def _as_returned(ended: Completion) -> Completion:
-    return Completion(ended.call, Returned(), ended.at, ended.faults, ended.client, ended.step)
-
-
-def _cancelled_close(judge: Judge, phase: Phase, flight: Flight, handle: Handle) -> None:
-    """CLOSE-04: it goes on; where a later close joined it, that one's outcome is its own."""
-    if handle.closed:
-        return
-    later = [each for each in phase.made() if isinstance(each.op, Close) and each.op.handle == flight.op.handle]
-    joined = next((each for each in later if each.begin > flight.begin and not each.cancelled), None)
-    if joined is not None and (ended := phase.with_faults(flight, joined)) is not None:
-        judge.redo(flight.begun, ended, {"CLOSE-03": "CLOSE-04", "OWN-03": "CLOSE-04"})
-        return
-    # Nobody was told that it resolved: it is no barrier, and the handle is closed all the same.
-    session = handle.session
-    owned = handle.owns
-    handle.closed = handle.unheard = True
-    end_ownership(handle)
-    if owned and judge.world.trouble is not None:
-        # Whether it could store what there was nobody knows.
-        judge.world.blur(session)
-    elif owned and session.pending:
-        judge.world.blur(session) if session.log else _never_was(judge, session)
-    touch(judge.world, session)
-
-
-def _never_was(judge: Judge, session: Session) -> None:
-    judge.world.pending.pop((session.creator, session.id), None)
-    session.erased = True
-    judge.world.never[session.id] = "CLOSE-04"
-
-
-def _cancelled_end(judge: Judge, phase: Phase, flight: Flight) -> None:
-    """A cancelled close of the service: whether it went on is told by a later one, else nothing is known any more."""
-    instance = judge.world.instances.get(flight.op.instance)
-    later = [each for each in phase.made() if isinstance(each.op, CloseInstance) and each.begin > flight.begin]
-    joined = next((each for each in later if each.op == flight.op and not each.cancelled), None)
-    if instance is None or instance.closed:
-        return
-    if joined is not None and joined.ended is not None:
-        judge.redo(flight.begun, joined.ended, {})
-        return
-    instance.closed = True
-    for handle in judge.world.handles.values():
-        if handle.instance == instance.number and not handle.closed:
-            handle.closed = handle.closed_by_service = True
-            end_ownership(handle)
-            judge.world.blur(handle.session)
+        note_promise(judge.world.handles[op.handle].session, op.events, "CLOSE-06")
 
 
 # -- sweeps ------------------------------------------------------------------------------------------

@@ -258,7 +258,7 @@ def _predecessors(phase: Phase, flights: list[Flight]) -> dict[int, frozenset[in
                 continue
             if swept and (_is_whole_sweep(one) or _is_whole_sweep(each)):
                 comes_first = _beside_sweep(one, each, ends[other])
-            elif lines[place] is not None and lines[place] == lines[other]:
+            elif lines[place] is not None and lines[place] == lines[other] and not _may_skip(one, each):
                 comes_first = one.begin < each.begin
             else:
                 comes_first = ends[other] < each.begin
@@ -292,6 +292,13 @@ def _handle_of(flight: Flight) -> int | None:
     """The handle in whose order of calls it stands."""
     number: int | None = flight.op.handle if flight.is_on_handle else flight.part
     return number
+
+
+def _may_skip(one: Flight, other: Flight) -> bool:
+    """Whether one is a service flush that may leave its part to the other, a close called while it was under way."""
+    sweep, close = (one, other) if one.part is not None else (other, one)
+    return sweep.part is not None and isinstance(close.op, Close) and sweep.begin < close.begin < sweep.end
+
 
 
 def _is_whole_sweep(flight: Flight) -> bool:

@@ -306,6 +306,8 @@ def _open_blame(judge: Judge, op: OpenSession, instance: Instance, session: Sess
     if op.access == "write" and kind in OWNED:
         if crash_blame.taking(session):
             return "OWN-08"
+        if session.left_by:
+            return session.left_by
         if session.id in instance.failed_claim:
             return "OWN-04"
         kin = identity_blame.owned(judge.world, instance, session)
@@ -342,6 +344,7 @@ def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Se
             # Another writer's events that no barrier covered: what this one continues at is not said.
             world.blur(session)
         session.owner = handle
+        session.left_by = ""
         if len(session.log) == max(session.covered, session.kept):
             session.home = op.instance
     world.handles[op.handle] = handle

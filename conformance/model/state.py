@@ -70,6 +70,7 @@ class Session:
         harm: what may follow from damage to its artifact, or None.
         promised: (first, end, clause): these seqs are there because of that clause, and not because an append resolved
             while nothing else was under way.
+        left_by: the clause about how its latest owner ended, where that was another than the plain close's.
         live: what is on its way into its log, or None.
     """
 
@@ -120,6 +121,7 @@ class Session:
     barriers: list[tuple[int, int]] = field(default_factory=list)
     harm: Harm | None = None
     promised: list[tuple[int, int, str]] = field(default_factory=list)
+    left_by: str = ""
     live: Live | None = None
 
     @property
@@ -199,7 +201,8 @@ class Handle:
         after_refusal: its last append was refused (SEQ-09).
         rounds: resolved appends and flushes (OWN-11).
         reopened: it is not the first owner of its session (OWN-02).
-        disturbed: the clause about a handle without ownership that was closed or collected while this one owned.
+        disturbed: the clause about what may have put it off: a cancelled call of its own (SEQ-08), else a handle
+            without ownership that was closed or collected while this one owned.
         swept: a service flush came by since it was last used (FLUSH-04).
         left: it was closed by leaving its context (CLOSE-05).
         unheard: its close was given up or came with its session's end, and nobody heard yet whether it failed.

@@ -268,6 +268,7 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
     if count:
         # The clause changes only at these seqs, so that one event of each stretch stands for all of it.
         bounds = (first, handle.shown, session.verified, session.covered, *list(session.scribbled)[:1])
+        bounds = (*bounds, *(start for start, _, _ in session.promised))
         for seq in {bound for bound in (*bounds, *crash_rules.bounds(session)) if first <= bound < upto}:
             found.add(_altered(judge, handle, seq, None))
             if seq < floor:
