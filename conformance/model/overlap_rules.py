@@ -55,6 +55,8 @@ def begin(judge: Judge, phase: Phase) -> None:
             if seen is session and certain:
                 phase.floors[number, session.serial] = session.floor(number)
     phase.shown = {number: handle.shown for number, handle in world.handles.items()}
+    phase.ended = frozenset(number for number, instance in world.instances.items() if instance.closed)
+    phase.closed = frozenset(number for number, handle in world.handles.items() if handle.closed)
 
 
 def looks(judge: Judge) -> Iterator[Operation]:
@@ -67,13 +69,14 @@ def looks(judge: Judge) -> Iterator[Operation]:
         (each.instance, each.session) for each in made if each.cancelled and isinstance(each.op, Append)
     )
     ended = {each.op.instance for each in made if isinstance(each.op, CloseInstance)}
-    for number, (instance, name) in enumerate(names):
+    unused = max((LOOKS - 1, *judge.world.handles)) + 1
+    for number, (instance, name) in enumerate(names, unused):
         open_still = instance in judge.world.instances and not judge.world.instances[instance].closed
         if instance is None or name is None or instance in ended or not open_still:
             continue
-        yield OpenSession(instance, LOOKS + number, name, "read")
-        yield Read(LOOKS + number)
-        yield Close(LOOKS + number)
+        yield OpenSession(instance, number, name, "read")
+        yield Read(number)
+        yield Close(number)
 
 
 def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
@@ -267,10 +270,11 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
         numbers = [flight.op.handle]
     elif flight.cancelled and isinstance(flight.op, FlushInstance):
         numbers = [number for number, each in judge.world.handles.items() if each.instance == flight.op.instance]
-    elif isinstance(flight.op, Close) and any(
+    elif isinstance(flight.op, Close | CloseInstance) and any(
         flight.races(sweep) and sweep.end > flight.begin for sweep in phase.sweeps(flight.instance)
     ):
-        numbers = [flight.op.handle]
+        here = (number for number, each in judge.world.handles.items() if each.instance == flight.instance)
+        numbers = [flight.op.handle] if isinstance(flight.op, Close) else list(here)
     elif flight.gives_owner and flight.resolved and any(map(flight.overlaps, phase.sweeps(flight.instance))):
         # Whether it was active yet when the sweep was called is not said.
         numbers = [flight.op.handle]
@@ -278,7 +282,9 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
         handle = judge.world.handles.get(number)
         if handle is None or not handle.is_writer or (handle.session.log and handle.session.recovery is None):
             continue
-        if isinstance(flight.op, Close) or (not handle.session.durable and not _is_told_later(judge, phase, flight)):
+        if isinstance(flight.op, Close | CloseInstance) or (
+            not handle.session.durable and not _is_told_later(judge, phase, flight)
+        ):
             judge.world.blur(handle.session)
 
 

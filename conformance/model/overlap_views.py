@@ -53,12 +53,20 @@ def judge_view(judge: Judge, phase: Phase, view: Flight) -> None:
     """FRESH-03 and READ-06, and of the other clauses what an overlap leaves of them."""
     if phase.closing(view.instance, view) or view.shows_fault or view.cancelled:
         return
-    if isinstance(view.op, Read):
+    if _was_over(phase, view):
+        if view.ended is not None:
+            judge.redo(view.begun, view.ended, {})
+    elif isinstance(view.op, Read):
         _read(judge, phase, view)
     elif isinstance(view.op, ListSessions):
         _list(judge, phase, view)
     else:
         _stat(judge, phase, view)
+
+
+def _was_over(phase: Phase, view: Flight) -> bool:
+    """Whether its service or its handle had been closed before the overlap began."""
+    return view.instance in phase.ended or (isinstance(view.op, Read) and view.op.handle in phase.closed)
 
 
 # -- what is certain, and what may be -----------------------------------------------------------------

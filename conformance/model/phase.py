@@ -140,6 +140,7 @@ class Phase:
         floors: (instance, session serial) -> how many events a call of that instance had to see when it began.
         lengths: session serial -> how many events its log had then.
         shown: handle -> how many events its reads had shown by then.
+        ended, closed: the instances and the handles that were closed by then.
         rested: the place at which the backend had come to rest.
     """
 
@@ -149,6 +150,8 @@ class Phase:
     floors: dict[tuple[int, int], int] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
     shown: dict[int, int] = field(default_factory=dict)
+    ended: frozenset[int] = frozenset()
+    closed: frozenset[int] = frozenset()
     flights: list[Flight] = field(default_factory=list)
     time: int = 0
     rested: int = NEVER

@@ -58,6 +58,7 @@ def _table() -> Iterator[Conforming]:
     for module, name, dear, *differs in (
         ("plain_files", "plain_files", READS_WHOLE_FILES, "refuses what is beyond common JSON", "no lock on storage"),
         ("plain_files", "eager_files", READS_WHOLE_FILES, "materialises in create"),
+        ("queued_files", "queued_files", READS_WHOLE_FILES, "calls wait in line, and are done in threads"),
         ("buffered_files", "buffered_files", READS_WHOLE_FILES, "buffers, and writes at barriers"),
         ("marked_files", "marked_files", READS_WHOLE_FILES, "syncs at flush, with a durable mark in each batch"),
         ("good_store", "good_store", READS_WHOLE_FILES, "a checksum in each line, and a sync of each batch"),

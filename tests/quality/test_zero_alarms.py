@@ -36,7 +36,9 @@ from tests.quality.matrix import (
 
 pytestmark = pytest.mark.usefixtures("patched")
 
-EXAMPLES = {"sequential": 200, "crash": 50, "fault": 50} if IS_SOAK else {"sequential": 12, "crash": 4, "fault": 4}
+EXAMPLES = {"sequential": 12, "crash": 4, "fault": 4, "overlap": 40}
+if IS_SOAK:
+    EXAMPLES = {"sequential": 200, "crash": 50, "fault": 50, "overlap": 2_000}
 """Programs of a machine in one run."""
 
 SEEDS = range(1, 21 if IS_SOAK else 4)
@@ -65,6 +67,7 @@ WANTED = {
     "exception classes of its own",
     "one file for all sessions",
     "buffers, and writes at barriers",
+    "calls wait in line, and are done in threads",
     "syncs at flush, with a durable mark in each batch",
     "SQLite in one file",
     "the factory is a context manager",

@@ -296,6 +296,13 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a sweep beside a create stores the new session or not": (
         *(up(), together("s+ c+ c- s-", s=sweep(), c=create(1)), close(1), opened(2).raises(NOT_FOUND)),
     ),
+    "the service is closed during a sweep, which leaves an empty session to that": (
+        *(*ALONE, together("s+ d+ s- d-", s=sweep(), d=down()), up(2), opened(2, on=2).raises(NOT_FOUND)),
+    ),
+    "what was over before is over, also for looks beside a change": (
+        *(*SEEN, close(2), together("a+ r+ r- a-", a=FIRST, r=read(2, []).raises(CLOSED)), down()),
+        together("c+ l+ l- c-", c=create(3, "t").raises(CLOSED), l=listed().raises(CLOSED)),
+    ),
     "a sweep beside a create stores the new session": (
         *(up(), together("s+ c+ c- s-", s=sweep(), c=create(1)), close(1), opened(2), read(2, [])),
     ),
