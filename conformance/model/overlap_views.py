@@ -46,6 +46,9 @@ def _may_change(change: Flight, view: Flight) -> bool:
 
 def _meets(phase: Phase, change: Flight, view: Flight) -> bool:
     end = settled(phase, change) if change.cancelled else change.end
+    if change.cancelled and isinstance(change.op, Append) and change.instance != view.instance:
+        # It is settled for those who ask in its own instance; the others may see it come.
+        end = phase.rested
     return change.begin < view.end and view.begin < end
 
 

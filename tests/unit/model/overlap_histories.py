@@ -299,6 +299,10 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "the service is closed during a sweep, which leaves an empty session to that": (
         *(*ALONE, together("s+ d+ s- d-", s=sweep(), d=down()), up(2), opened(2, on=2).raises(NOT_FOUND)),
     ),
+    "another instance looks while a cancelled append comes to its end": (
+        *(*PAIR, together("a+ a- t+ t-", *look(events(0, 3)), a=cancelled(FIRST), t=stat(snap(1, 0), on=2))),
+        *(stat(snap(3, 1), on=2), append(1, events(3)), read(1, events(0, 4))),
+    ),
     "what was over before is over, also for looks beside a change": (
         *(*SEEN, close(2), together("a+ r+ r- a-", a=FIRST, r=read(2, []).raises(CLOSED)), down()),
         together("c+ l+ l- c-", c=create(3, "t").raises(CLOSED), l=listed().raises(CLOSED)),
