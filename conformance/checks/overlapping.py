@@ -236,6 +236,26 @@ def a_close_is_joined_by_the_others(s: Script) -> None:
             s.close(v.handle)
 
 
+@scenario("OWN-02", "CLOSE-06")
+def who_opens_beside_a_close_goes_on_behind_it(s: Script) -> None:
+    """A session is opened again and again while its owner closes: whoever gets it goes on where the log ends."""
+    a = s.instance()
+    for number, jobs in enumerate(PACES):
+        name = f"s{number}"
+        w = s.create(a, name)
+        opens = [OpenSession(a, s.next_handle(), name, "write") for _ in range(5)]
+        s.overlap(
+            [step(Append(w, batch(0, 2)), waits=False), step(Append(w, batch(2, 2)), waits=False), step(Close(w))],
+            [step(each, after=pause) for each, pause in zip(opens, (0, 50, 9_999, 10_050, 30_000), strict=True)],
+            jobs=jobs,
+        )
+        for each in opens:
+            if s.has(each.handle):
+                s.append(each.handle, batch(4, 1))
+                s.close(each.handle)
+        s.read(s.open(a, name))
+
+
 @scenario("READ-06", "FAULT-01", needs=(Need.FAULTS,))
 def a_read_beside_a_failing_append_shows_none_of_it(s: Script) -> None:
     """An append is under way and will fail: whoever reads meanwhile sees nothing of it, and the next one is stored."""

@@ -125,6 +125,8 @@ def raising(judge: Judge, handle: Handle, offset: int, length: int | None) -> st
         return crashed
     if handle.swept:
         return "FLUSH-04"
+    if session.broken_off:
+        return "SVC-11"
     if (offset and offset >= len(session.log)) or length == 0:
         return "READ-01"
     tag = suspect(session)
@@ -232,6 +234,8 @@ def refused_owner(handle: Handle, kind: str) -> str:
         return crashed
     if handle.after_refusal:
         return "SEQ-09"
+    if handle.session.broken_off and kind and kind not in OWNERSHIP_ERRORS:
+        return "SVC-11"
     if handle.reopened and handle.rounds == 0:
         return "OWN-02"
     return "OWN-11" if kind in OWNERSHIP_ERRORS else "SEQ-01"

@@ -220,6 +220,7 @@ def _accepted_batch(
         remember_unknown(session, op.events)
     identity_blame.touch_kin(world, session)
     session.home = handle.instance
+    session.broken_off = False
     session.stir += 1
     session.grown_at, session.grown_call = world.step, world.call
     session.grown.append((world.call, len(session.log)))

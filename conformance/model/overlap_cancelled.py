@@ -18,6 +18,7 @@ from conformance.model.operations import (
     Create,
     Flush,
     FlushInstance,
+    ListSessions,
     OpenSession,
     Read,
 )
@@ -122,9 +123,10 @@ def cancelled(judge: Judge, phase: Phase, flight: Flight, landed: bool | None, s
 
 def _looked(judge: Judge, flight: Flight) -> None:
     """SVC-11: what was cancelled has changed no log."""
-    session = judge.world.stored.get(flight.session or "")
-    if session is not None:
-        session.tag("SVC-11")
+    for session in judge.world.stored.values():
+        if isinstance(flight.op, ListSessions) or session.id == flight.session:
+            session.tag("SVC-11")
+            session.broken_off = True
 
 
 def _cancelled_append(

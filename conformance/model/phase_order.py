@@ -300,7 +300,6 @@ def _may_skip(one: Flight, other: Flight) -> bool:
     return sweep.part is not None and isinstance(close.op, Close) and sweep.begin < close.begin < sweep.end
 
 
-
 def _is_whole_sweep(flight: Flight) -> bool:
     return isinstance(flight.op, FlushInstance) and flight.part is None and not flight.cancelled
 

@@ -71,6 +71,8 @@ class Session:
         promised: (first, end, clause): these seqs are there because of that clause, and not because an append resolved
             while nothing else was under way.
         left_by: the clause about how its latest owner ended, where that was another than the plain close's.
+        broken_off: an open, create or look was cancelled that was about it too, and since then nobody wrote it or read it
+            back whole.
         live: what is on its way into its log, or None.
     """
 
@@ -122,6 +124,7 @@ class Session:
     harm: Harm | None = None
     promised: list[tuple[int, int, str]] = field(default_factory=list)
     left_by: str = ""
+    broken_off: bool = False
     live: Live | None = None
 
     @property

@@ -291,6 +291,7 @@ def _admit_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int) 
     whole = op.offset == 0 and upto == len(session.log)
     if whole:
         session.tags.clear()
+        session.broken_off = False
         session.verified = max(session.verified, upto)
     crash_rules.read_back(judge.world, handle, upto if op.offset == 0 else 0, whole=whole)
     if op.scribble and count:
