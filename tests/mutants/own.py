@@ -10,6 +10,7 @@ from planting import (
     FILES,
     GOOD,
     MEMORY,
+    QUEUED,
     BufferedHandle,
     Crashes,
     GoodFiles,
@@ -18,6 +19,8 @@ from planting import (
     MemoryPersistence,
     PlainFiles,
     PlainHandle,
+    QueuedFiles,
+    QueuedHandle,
     Session,
     planted,
 )
@@ -243,3 +246,67 @@ class lock_file_outlives_its_owner(GoodFiles):
         """Take the file away."""
         super().release(handle)
         self.place(handle.id).with_suffix(".owner").unlink(missing_ok=True)
+
+
+@planted(FILES, breaks="OWN-05")
+class open_waits_between_looking_and_owning(PlainFiles):
+    """Whether somebody owns the session is asked before the file is loaded, and not again."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Look, load, own."""
+        if access != "write" or session_id in self.writers:
+            return await super().open(session_id, access)
+        await asyncio.sleep(0)
+        self.writers.pop(session_id, None)
+        return await super().open(session_id, access)
+
+
+@planted(QUEUED, breaks="OWN-05")
+class racing_opens_give_way_to_each_other(QueuedFiles):
+    """A write open takes a ticket, and owns only where nobody took one after it."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Look who came last."""
+        if access != "write" or session_id in self.writers or self.stored(session_id) is None:
+            return await super().open(session_id, access)
+        tickets = self.__dict__.setdefault("tickets", {})
+        ticket = tickets[session_id] = tickets.get(session_id, 0) + 1
+        await asyncio.sleep(0)
+        await asyncio.to_thread(self.stored, session_id)
+        if tickets[session_id] != ticket or ticket > 1:
+            tickets[session_id] -= 1
+            raise SessionAlreadyOwnedError(f"session {session_id!r} is being opened", session_id=session_id)
+        tickets[session_id] -= 1
+        return await super().open(session_id, access)
+
+
+@planted(QUEUED, breaks="OWN-04")
+class cancelled_open_keeps_the_session(QueuedFiles):
+    """Ownership is taken first, then the log is loaded; who breaks off there owns for good."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Own, then load."""
+        handle = await super().open(session_id, access)
+        await asyncio.to_thread(self.stored, session_id)
+        return handle
+
+
+@planted(QUEUED, breaks="OWN-04", also=("SVC-11",))
+class cancelled_create_leaves_the_session(QueuedFiles):
+    """A session is begun, then its directory is made; who breaks off there has begun it."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Begin, then make the directory."""
+        handle = await super().create(header, inherited_event_count)
+        await asyncio.to_thread(self.make_directories, handle.path.parent)
+        return handle
+
+
+@planted(QUEUED, breaks="OWN-02", also=("CLOSE-06", "SEQ-05"))
+class close_lets_go_before_it_has_stored(QueuedHandle):
+    """A close gives ownership up at its call, and stores what waits after that: the next owner begins before it."""
+
+    def begin_to_close(self) -> asyncio.Task[None]:
+        """Let go, then stand in line."""
+        self.service.writers.pop(self.id, None)
+        return super().begin_to_close()

@@ -44,6 +44,7 @@ try:
         write_all,
     )
     from plain_files import Draft, EagerFiles, PlainFiles, PlainHandle, eager_files, plain_files
+    from queued_files import QueuedFiles, QueuedHandle, outcome_of, queued_files
     from sqlite_rows import RowsHandle, RowsStore, sqlite_rows
 finally:
     sys.path.remove(_VARIANTS)
@@ -57,6 +58,7 @@ __all__ = [
     "GOOD",
     "MEMORY",
     "NEXT",
+    "QUEUED",
     "ROWS",
     "BufferedFiles",
     "BufferedHandle",
@@ -72,6 +74,8 @@ __all__ = [
     "Mutant",
     "PlainFiles",
     "PlainHandle",
+    "QueuedFiles",
+    "QueuedHandle",
     "RowsHandle",
     "RowsStore",
     "Session",
@@ -83,6 +87,7 @@ __all__ = [
     "id_of",
     "lines_of",
     "load",
+    "outcome_of",
     "path_of",
     "planted",
     "sealed",
@@ -260,6 +265,9 @@ BUFFERED = Ground(buffered_files, BufferedFiles, BufferedHandle, _by_attribute)
 
 GOOD = Ground(good_store, GoodFiles, GoodHandle, _by_attribute)
 """The store that withstands any power loss, step by step."""
+
+QUEUED = Ground(queued_files, QueuedFiles, QueuedHandle, _by_attribute)
+"""The files again; calls wait in line, and are done in threads."""
 
 ROWS = Ground(sqlite_rows, RowsStore, RowsHandle, _by_attribute)
 """One SQLite database, synchronous."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,14 @@ from planting import (
     EAGER,
     FILES,
     MEMORY,
+    QUEUED,
     Draft,
     EagerFiles,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
     PlainHandle,
+    QueuedFiles,
     Session,
     bytes_in,
     lines_of,
@@ -26,6 +29,8 @@ from planting import (
 
 from conformance.contract import (
     Access,
+    SessionAlreadyExistsError,
+    SessionAlreadyOwnedError,
     SessionEvent,
     SessionHeader,
     SessionPersistenceCorruptionError,
@@ -256,3 +261,80 @@ class close_writes_the_header_again(PlainHandle):
         if not self.closed and self.access == "write" and self.next_seq and not self.path.exists():
             self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]))
         await super().close()
+
+
+@planted(FILES, breaks="SVC-03", also=("SVC-02",))
+class create_waits_between_looking_and_taking(PlainFiles):
+    """Whether the id is free is asked first, then the directory is made ready, then the session begins."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Take what was free a moment ago."""
+        if header.id not in self.drafts:
+            await asyncio.sleep(0)
+            self.drafts.pop(header.id, None)
+        return await super().create(header, inherited_event_count)
+
+
+@planted(QUEUED, breaks="SVC-03")
+class racing_creates_give_way_to_each_other(QueuedFiles):
+    """A create that sees another one under way steps back, and so does the other one."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Announce it, look around, and begin."""
+        asked = self.__dict__.setdefault("asked", [])
+        asked.append(header.id)
+        try:
+            await asyncio.sleep(0)
+            if asked.count(header.id) > 1:
+                raise SessionAlreadyExistsError(f"session {header.id!r} is being created", session_id=header.id)
+        finally:
+            asyncio.get_running_loop().call_soon(asked.remove, header.id)
+        return await super().create(header, inherited_event_count)
+
+
+@planted(QUEUED, breaks="SVC-03")
+class loser_of_a_race_is_sent_to_the_owner(QueuedFiles):
+    """A create holds a lock on the id while it makes the session, and who does not get the lock hears of an owner."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Lock, look in the storage, begin."""
+        locked = self.__dict__.setdefault("locked", set())
+        if header.id in locked:
+            raise SessionAlreadyOwnedError(f"session {header.id!r} is locked", session_id=header.id)
+        locked.add(header.id)
+        try:
+            await asyncio.to_thread(self.place, header.id)
+            return await super().create(header, inherited_event_count)
+        finally:
+            locked.discard(header.id)
+
+
+@planted(FILES, breaks="SVC-11", report="R194")
+class cancelled_open_leaves_the_file_empty(PlainFiles):
+    """A write open takes the log into memory, and writes a cleaned copy over the file when it has the time."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Rewrite it."""
+        path = self.place(session_id)
+        if access == "write" and session_id not in self.writers and path.exists():
+            data = path.read_bytes()
+            path.write_bytes(data[: data.index(b"\n") + 1])
+            await asyncio.sleep(0)
+            path.write_bytes(data)
+        return await super().open(session_id, access)
+
+
+@planted(FILES, breaks="SVC-11")
+class cancelled_list_drops_what_it_was_looking_at(PlainFiles):
+    """A list takes files that cannot be read away; one that breaks off in the middle has not read its file."""
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Clear up."""
+        self.check_open()
+        for session_id in self.stored_ids():
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                self.place(session_id).unlink()
+                raise
+        return await super().list()
