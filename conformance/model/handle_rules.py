@@ -64,6 +64,9 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         refusals.must.pop("SEQ-02", None)
     elif "SEQ-02" in refusals.must and _is_remembered(judge, handle, op):
         refusals.must = {"OWN-02" if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
+    elif "SEQ-02" in refusals.must and handle.disturbed == "SEQ-08":
+        # Its own cancelled append may have left it at another seq than the log.
+        refusals.must = {"SEQ-08" if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
     lost = _losses(handle, found, moved_on=moved_on)
     if refusals.must:
         _refused_batch(judge, handle, op, refusals, refusals.may | lost, outcome)
@@ -132,12 +135,12 @@ def _refused_batch(
     session = handle.session
     error = judge.demand_refusal(outcome, refusals.must, may=may)
     clause = next((each for each, kinds in refusals.must.items() if error.kind in kinds), "")
-    if clause in ("SEQ-02", "OWN-02") and (error.expected, error.got) != (refusals.expected, refusals.got):
+    if clause in ("SEQ-02", "OWN-02", "SEQ-08") and (error.expected, error.got) != (refusals.expected, refusals.got):
         wanted = f"expected={refusals.expected}, got={refusals.got}"
         judge.fail(clause, f"SessionContiguityError({wanted}), the first offending place")
     clause = clause or next(iter(refusals.must))
     judge.exact = judge.exact and "FMT-02" not in refusals.must
-    session.tag("SEQ-02" if clause == "OWN-02" else clause)
+    session.tag("SEQ-02" if clause in ("OWN-02", "SEQ-08") else clause)
     _remember_refused(handle, op, clause)
     session.stir += 1
     handle.after_refusal = True

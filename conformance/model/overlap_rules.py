@@ -122,10 +122,12 @@ def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
     if flight.is_on_handle:
         earlier = [each for each in made if each.is_on_handle and each.op.handle == op.handle]
         earlier = [each for each in earlier if each.begin < flight.begin]
+        # Also what must be refused for other reasons has to come to an end.
+        hung = ("SEQ-02",) if flight.kind == "Hung" else ()
         if any(flight.races(each) for each in earlier) or _is_overtaken_in_line(phase, flight):
-            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-05")
+            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", *hung, *_of_its_place(flight)), "SEQ-05")
         if any(each.given_up for each in earlier):
-            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04"), "SEQ-08")
+            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04", *hung), "SEQ-08")
             found["CLOSE-03"] = "SEQ-08" if flight.kind else "CLOSE-03"
             if any(isinstance(each.op, Close) for each in earlier):
                 found["CLOSE-01"] = "CLOSE-04"
@@ -143,6 +145,14 @@ def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
     elif isinstance(op, Create | OpenSession) and phase.closing(flight.instance, flight):
         found = {"CLOSE-07": "CLOSE-08"}
     return found
+
+
+def _of_its_place(flight: Flight) -> tuple[str, ...]:
+    """SEQ-06 where an append is refused with the seq that it was given: it was captured, and came out of its turn."""
+    if not isinstance(flight.op, Append) or flight.kind != "SessionContiguityError" or not flight.op.events:
+        return ()
+    given, got = flight.op.events[0], getattr(flight.outcome.error, "got", None)  # type: ignore[union-attr]
+    return ("SEQ-06",) if is_event(given) and given["seq"] == got else ()
 
 
 def _is_overtaken_in_line(phase: Phase, flight: Flight) -> bool:
