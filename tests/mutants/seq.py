@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
-from planting import FILES, MEMORY, ROWS, MemoryHandle, PlainHandle, RowsHandle, planted
+from planting import FILES, MEMORY, QUEUED, ROWS, MemoryHandle, PlainHandle, QueuedHandle, RowsHandle, planted
 
 from conformance.contract import (
     SessionContiguityError,
@@ -202,3 +203,169 @@ class log_is_tidied_a_minute_later(MemoryHandle):
         """Store, and tidy later."""
         await super().append(events)
         asyncio.get_running_loop().call_later(60, self._session.events.__delitem__, slice(1, None))
+
+
+@planted(QUEUED, breaks="SEQ-05", report="R235")
+class single_events_go_around_the_line(QueuedHandle):
+    """A batch of one event is small enough to be written at once, whatever waits in line."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Write one event without a turn."""
+        self.check_writable()
+        batch = materialize_append_batch(events)
+        if len(batch) != 1:
+            await super().append(events)
+        else:
+            await asyncio.to_thread(self.store, batch)
+
+
+@planted(QUEUED, breaks="SEQ-05")
+class place_in_the_log_is_looked_up_before_the_turn(QueuedHandle):
+    """The next seq is read when append is called, and what is in line by then is not counted."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Refuse at once, before the turn."""
+        self.check_writable()
+        self.checked(events)
+        await super().append(events)
+
+
+@planted(QUEUED, breaks="SEQ-05", also=("OWN-11",), report="R176")
+class turn_ends_before_the_write(QueuedHandle):
+    """The turn is over when the work has been handed to a thread."""
+
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
+        """Wait for the one before to begin, not to end."""
+        begun = self.__dict__.setdefault("begun", {})
+        begun[asyncio.current_task()] = asyncio.get_running_loop().create_future()
+        if before is not None and work != self.let_go:
+            await begun[before]
+        elif before is not None:
+            await asyncio.wait({before})
+        begun[asyncio.current_task()].set_result(None)
+        await asyncio.to_thread(work, *args)
+
+
+@planted(QUEUED, breaks="SEQ-05")
+class refused_batch_empties_the_line(QueuedHandle):
+    """What stands in line behind a batch that is refused is refused with it."""
+
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
+        """Hand the refusal on to the next one."""
+        if before is not None:
+            await asyncio.wait({before})
+            if work == self.store:
+                before.result()
+        await super().turn(before, work, *args)
+
+
+@planted(QUEUED, breaks="SEQ-06")
+class batch_is_copied_in_its_turn(QueuedHandle):
+    """The batch waits in line as the caller's own list, and is copied when it is written."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Check now, copy later."""
+        self.check_writable()
+        materialize_append_batch(events)
+        await self.in_line(lambda: self.store(materialize_append_batch(events)))
+
+
+@planted(QUEUED, breaks="SEQ-07")
+class readers_in_flight_share_a_result(QueuedHandle):
+    """Who reads what somebody else is reading already gets the same list."""
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Join a read of the same range."""
+        self.check_open()
+        reads = self.service.__dict__.setdefault("reads", {})
+        wanted = (self.id, repr(offset), repr(length))
+        if wanted not in reads:
+            reads[wanted] = asyncio.ensure_future(super().read(offset, length))
+            reads[wanted].add_done_callback(lambda _: reads.pop(wanted))
+        found: list[SessionEvent] = await asyncio.shield(reads[wanted])
+        return found
+
+
+@planted(QUEUED, breaks="SEQ-08")
+class cancelled_append_comes_later(QueuedHandle):
+    """A cancelled append goes on by itself, and nobody waits for it."""
+
+    async def in_line(self, work: Callable[..., None], *args: Any) -> None:
+        """Forget whom the caller gave up."""
+        try:
+            await super().in_line(work, *args)
+        finally:
+            self.abandoned.clear()
+
+
+@planted(QUEUED, breaks="SEQ-08", also=("SEQ-05", "CLOSE-06"))
+class cancelled_append_leaves_a_part(QueuedHandle):
+    """The events of a batch are written one after the other; a cancellation comes between them."""
+
+    lock: asyncio.Lock | None = None
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Check the whole, store each."""
+        self.check_writable()
+        batch = materialize_append_batch(events)
+        self.lock = self.lock or asyncio.Lock()
+        async with self.lock:
+            self.checked(batch)
+            for event in batch:
+                await super().append([event])
+
+
+@planted(QUEUED, breaks="SEQ-08")
+class cancelled_flush_keeps_the_lock(QueuedHandle):
+    """A flush holds a lock while it works, and gives it back when it is done."""
+
+    lock: asyncio.Lock | None = None
+
+    async def in_line(self, work: Callable[..., None], *args: Any) -> None:
+        """Take it, work, give it back."""
+        self.lock = self.lock or asyncio.Lock()
+        if work == self.store:
+            async with self.lock:
+                await super().in_line(work, *args)
+            return
+        await self.lock.acquire()
+        try:
+            await super().in_line(work, *args)
+        except Exception:
+            self.lock.release()
+            raise
+        self.lock.release()
+
+
+@planted(QUEUED, breaks="SEQ-08")
+class cancelled_place_in_line_is_never_left(QueuedHandle):
+    """Each append waits until it is called out; who is cancelled meanwhile keeps his place, and does not answer."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Wait for the call."""
+        self.check_writable()
+        batch = materialize_append_batch(events)
+        places = self.__dict__.setdefault("places", [])
+        places.append(asyncio.get_running_loop().create_future())
+        if len(places) > 1:
+            await places[-1]
+        try:
+            await self.in_line(self.store, batch)
+        finally:
+            places.pop(0)
+            if places and not places[0].done():
+                places[0].set_result(None)
+
+
+@planted(QUEUED, breaks="SEQ-08")
+class cancelled_append_is_counted(QueuedHandle):
+    """The next seq moves on when a batch stands in line, and stays there where its caller leaves before its turn."""
+
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
+        """Leave the line where nobody waits, and count the batch."""
+        if before is not None:
+            await asyncio.wait({before})
+        if asyncio.current_task() in self.abandoned and work == self.store:
+            self.next_seq += len(args[0])
+            return
+        await asyncio.to_thread(work, *args)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, ClassVar, TypeVarTuple
+from typing import Any, ClassVar
 
 from line_files import Stored
 from plain_files import Draft, PlainFiles, PlainHandle, location
@@ -30,8 +30,6 @@ from conformance.contract import (
     assert_understood,
     materialize_append_batch,
 )
-
-Ts = TypeVarTuple("Ts")
 
 
 async def outcome_of(task: asyncio.Task[None]) -> None:
@@ -119,7 +117,7 @@ class QueuedHandle(PlainHandle):
                 self.closing.add_done_callback(lambda _: self.service.ending.remove(self))
         return self.closing
 
-    async def in_line(self, work: Callable[[*Ts], None], *args: *Ts) -> None:
+    async def in_line(self, work: Callable[..., None], *args: Any) -> None:
         """Do it behind everything that was called before; cancelled, it is done all the same."""
         task = self.line_up(work, *args)
         try:
@@ -130,13 +128,13 @@ class QueuedHandle(PlainHandle):
                 task.add_done_callback(self.abandoned.discard)
             raise
 
-    def line_up(self, work: Callable[[*Ts], None], *args: *Ts) -> asyncio.Task[None]:
+    def line_up(self, work: Callable[..., None], *args: Any) -> asyncio.Task[None]:
         """Take the last place in the line."""
         task = self.tail = asyncio.ensure_future(self.turn(self.tail, work, *args))
         task.add_done_callback(take_note)
         return task
 
-    async def turn(self, before: asyncio.Task[None] | None, work: Callable[[*Ts], None], *args: *Ts) -> None:
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
         """Wait for the one before, then work in a thread."""
         if before is not None:
             await asyncio.wait({before})
