@@ -113,6 +113,7 @@ def reads_beside_appends_show_a_prefix(s: Script) -> None:
         pages = [step(Read(r, offset, 2), after=4_990) for offset in range(0, 8, 2)]
         looks = [step(Read(r), after=2_500 * (each % 2)) for each in range(6)]
         asks = [step(Stat(a, name), after=3_300), step(ListSessions(a)), step(Read(w)), step(Stat(a, name))]
+        asks.append(step(Stat(a, name), after=20_000))
         s.overlap([*writes, step(Flush(w))], pages, looks, asks, jobs=jobs)
         s.read(r)
 
@@ -193,9 +194,12 @@ def _close_beside_everything(s: Script, name: str, jobs: tuple[int, ...]) -> Non
         [step(Append(w, batch(0, 2)), waits=False), step(Append(w, batch(2, 2)), waits=False), step(Flush(w))],
         [step(n, waits=False), step(o, waits=False), step(CloseInstance(a)), step(CloseInstance(a))],
         [step(ListSessions(a)), step(Stat(a, name), after=100), step(FlushInstance(a))],
+        [step(CloseInstance(a), after=50)],
         jobs=jobs,
     )
     s.append(w, batch(4, 1))
+    s.append(n.handle, batch(0, 1))
+    s.read(o.handle)
     s.stat(a, name)
 
 
@@ -208,13 +212,32 @@ def a_sweep_waits_for_a_close_that_came_before(s: Script) -> None:
         s.append(v, batch(0, 1))
         s.overlap(
             [step(Append(w, batch(0, 2)), waits=False), step(Close(w), waits=False), step(Close(e), waits=False)],
-            [step(FlushInstance(a))],
+            [step(FlushInstance(a), after=20)],
             [step(FlushInstance(a), after=50), step(Append(v, batch(1, 1))), step(Close(v))],
             jobs=jobs,
         )
         s.stat(a, f"e{number}")
         s.read(s.open(a, f"w{number}"))
         s.read(s.open(a, f"v{number}"))
+
+
+@scenario("FLUSH-01", "SEQ-05")
+def a_barrier_waits_for_what_was_called_before(s: Script) -> None:
+    """A sweep and a flush are called while appends stand in line: what they cover is there when they resolve."""
+    a = s.instance()
+    for number, jobs in enumerate(PACES):
+        w, v = s.create(a, f"w{number}"), s.create(a, f"v{number}")
+        for handle in (w, v):
+            s.append(handle, batch(0, 1))
+        s.overlap(
+            [step(Append(w, batch(1, 2)), waits=False), step(Append(w, batch(3, 2)), waits=False)],
+            [step(Append(v, batch(1, 2)), waits=False), step(Append(v, batch(3, 2)), waits=False)],
+            [step(FlushInstance(a), after=50), step(Read(w)), step(Stat(a, f"w{number}"))],
+            [step(Flush(v), after=50), step(Read(v))],
+            jobs=jobs,
+        )
+        s.read(w)
+        s.read(v)
 
 
 @scenario("CLOSE-01")

@@ -46,6 +46,8 @@ def suspect(session: Session, *, but: str = "") -> str:
 
 def absent(world: World, instance: Instance, session_id: str, base: str) -> str:
     """The clause that says why nothing may be seen under this id; ``base`` where there is no special reason."""
+    if world.never.get(session_id) == "CLOSE-04":
+        return "CLOSE-04"
     failed = instance.failed_claim.get(session_id, "")
     elsewhere = [
         session for (other, found), session in world.pending.items() if found == session_id and other != instance.number

@@ -27,7 +27,8 @@ def refused_as_closed(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
     """Whether the handle is closed; then the call had to be refused as such before anything else (CLOSE-02)."""
     if not handle.closed:
         return False
-    clause = "CLOSE-07" if handle.closed_by_service else "CLOSE-05" if handle.left else "CLOSE-02"
+    by_service = "CLOSE-08" if handle.late else "CLOSE-07"
+    clause = by_service if handle.closed_by_service else "CLOSE-05" if handle.left else "CLOSE-02"
     judge.demand_refusal(outcome, {clause: CLOSED}, closed=True)
     return True
 

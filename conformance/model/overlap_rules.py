@@ -105,6 +105,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             judge.redo(flight.begun, ended, _situation(phase, flight))
         _half_stored(judge, phase, flight)
     _judge_sweeps(judge, phase)
+    _judge_closes(judge, phase)
     for view in views:
         judge.about(view.ended)
         overlap_views.judge_view(judge, phase, view)
@@ -209,14 +210,14 @@ def _was_closed(judge: Judge, number: int) -> bool:
 
 
 def _note_hurried(judge: Judge, phase: Phase, flight: Flight) -> None:
-    """An append that was in flight when its handle was closed and resolved: the close covers it (CLOSE-06)."""
+    """CLOSE-06, CLOSE-07: an append that was in flight when its handle was closed, and resolved, is there."""
     op = flight.op
     if not isinstance(op, Append) or not flight.resolved or op.handle not in judge.world.handles:
         return
     close = phase.close_of(op.handle)
     beside = close is not None and flight.begin < close.begin < flight.end
     if (beside or phase.closing(flight.instance, flight)) and op.events and all(map(is_event, op.events)):
-        note_promise(judge.world.handles[op.handle].session, op.events, "CLOSE-06")
+        note_promise(judge.world.handles[op.handle].session, op.events, "CLOSE-06" if beside else "CLOSE-07")
 
 
 # -- sweeps ------------------------------------------------------------------------------------------
@@ -262,6 +263,22 @@ def _judge_sweeps(judge: Judge, phase: Phase) -> None:
             judge.witness("FLUSH-03")
             if handle.session.erased and judge.world.never.get(handle.session.id) == "MAT-03":
                 judge.world.never[handle.session.id] = "FLUSH-03"
+
+
+def _judge_closes(judge: Judge, phase: Phase) -> None:
+    """CLOSE-01: a later close does not end before the first. CLOSE-08: handles that come late are closed too."""
+    for close in phase.made():
+        first = phase.close_of(close.op.handle) if isinstance(close.op, Close) else None
+        if first is None or first is close or not close.resolved or first.cancelled or not close.overlaps(first):
+            continue
+        judge.about(close.ended)
+        if close.ended is not None and (first.ended is None or close.ended.at < first.ended.at):
+            judge.fail("CLOSE-01", "resolved when the first close has ended, with its outcome", "resolved before")
+        judge.witness("CLOSE-01")
+    for made in phase.made():
+        handle = judge.world.handles.get(made.op.handle) if isinstance(made.op, Create | OpenSession) else None
+        if handle is not None and made.resolved and phase.closing(made.instance, made):
+            handle.late = True
 
 
 # -- what stays open ---------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def _covers(barrier: Flight, append: Flight) -> bool:
     if not barrier.resolved or append.begin > barrier.begin:
         return False
     if isinstance(barrier.op, FlushInstance):
-        return barrier.instance == append.instance and append.before(barrier)
+        return barrier.instance == append.instance
     return isinstance(barrier.op, Flush | Close) and barrier.op.handle == append.op.handle
 
 
@@ -202,7 +202,9 @@ def _stranger(phase: Phase, session: Session, seq: int, event: Any) -> tuple[str
     for each in phase.of(session.id):
         if not isinstance(each.op, Append) or each.resolved or not isinstance(each.op.events, list):
             continue
-        if any(same(plain(given), event) for given in each.op.events if is_event(given)):
+        # What stands at another place than its own is no part of any log, whatever became of its append.
+        given = [one for one in each.op.events if is_event(one) and one["seq"] == seq]
+        if any(same(plain(one), event) for one in given):
             if each.cancelled:
                 return "SEQ-08", "it is of an append that was cancelled, and is not in the log"
             return ("READ-06" if each.shows_fault else "SEQ-09"), "it is of an append that then failed"
@@ -220,7 +222,8 @@ def _measure(
         if isinstance(each.op, Read) and each.op.handle == op.handle and each.before(view):
             shown = max(shown, _reaches(each))
     if op.offset + len(value) < end:
-        clause = "READ-03" if op.offset + len(value) < min(end, shown) else "FRESH-03"
+        short = "READ-03" if op.offset + len(value) < min(end, shown) else "FRESH-03"
+        clause = _hurried_barrier(phase, view, session, op.offset + len(value)) or short
         judge.fail(clause, wanted, note=f"the log seems to end before seq {op.offset + len(value)}")
     came_short = op.length is None or len(value) < op.length
     upto = op.offset + len(value)
@@ -231,6 +234,15 @@ def _measure(
             "SEQ-05", wanted, note=f"it ends at seq {upto}, inside a batch: an append is there whole or not at all"
         )
     judge.witness("FRESH-03")
+
+
+def _hurried_barrier(phase: Phase, view: Flight, session: Session, upto: int) -> str:
+    """The clause of a barrier that resolved though an append that it covers, and the view lacks, was still in line."""
+    for append, length in _appends(phase, session):
+        for bar in phase.made():
+            if length > upto and _covers(bar, append) and bar.before(view) and append.end > bar.end:
+                return "FLUSH-01" if isinstance(bar.op, FlushInstance) else "SEQ-05"
+    return ""
 
 
 def _stat(judge: Judge, phase: Phase, view: Flight) -> None:

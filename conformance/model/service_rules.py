@@ -264,6 +264,7 @@ def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Out
     elif identity_blame.kin_of(judge.world, op.session):
         judge.witness("ID-01")
     leaked = (kind in TAKEN and op.session in instance.failed_claim) or op.session in judge.world.left
+    leaked = leaked or special == "CLOSE-04"
     files = judge.capabilities.storage == "files"
     cause = identity_blame.led_away(op.session, kind, files=files) or "SVC-04"
     error = judge.demand_refusal(outcome, {special if leaked or not kind else cause: kinds})

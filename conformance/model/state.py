@@ -71,8 +71,8 @@ class Session:
         promised: (first, end, clause): these seqs are there because of that clause, and not because an append resolved
             while nothing else was under way.
         left_by: the clause about how its latest owner ended, where that was another than the plain close's.
-        broken_off: an open, create or look was cancelled that was about it too, and since then nobody wrote it or read it
-            back whole.
+        broken_off: an open, create or look was cancelled that was about it too, and since then nobody wrote it, or read
+            it back whole.
         live: what is on its way into its log, or None.
     """
 
@@ -208,6 +208,7 @@ class Handle:
             without ownership that was closed or collected while this one owned.
         swept: a service flush came by since it was last used (FLUSH-04).
         left: it was closed by leaving its context (CLOSE-05).
+        late: it was given out while its service was being closed (CLOSE-08).
         unheard: its close was given up or came with its session's end, and nobody heard yet whether it failed.
     """
 
@@ -231,6 +232,7 @@ class Handle:
     disturbed: str = ""
     swept: bool = False
     left: bool = False
+    late: bool = False
     unheard: bool = False
 
     @property

@@ -143,7 +143,8 @@ def _settle_close(world: World, handle: Handle, kind: str, capabilities: Capabil
         touch(world, session)
     else:
         _erase(world, session)
-        world.never[session.id] = "SEQ-03" if "SEQ-03" in session.tags else "MAT-03"
+        aimed = (clause for clause in ("CLOSE-06", "SEQ-08", "SEQ-03") if clause in session.tags)
+        world.never[session.id] = next(aimed, "MAT-03")
 
 
 def _erase(world: World, session: Session) -> None:
