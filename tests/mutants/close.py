@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import TracebackType
 
 from planting import (
     BUFFERED,
     FILES,
     MEMORY,
+    QUEUED,
     ROWS,
     BufferedFiles,
     MemoryHandle,
     MemoryPersistence,
     PlainHandle,
+    QueuedFiles,
+    QueuedHandle,
     RowsHandle,
     planted,
 )
 
-from conformance.contract import SessionEvent, SessionHandleClosedError, copy_json
+from conformance.contract import SessionEvent, SessionHandleClosedError, SessionHeader, copy_json
 
 
 @planted(MEMORY, breaks="CLOSE-01", sentinel=True)
@@ -139,3 +143,115 @@ class closed_service_answers(MemoryPersistence):
 
     def _check_open(self) -> None:
         """Let everything through."""
+
+
+@planted(QUEUED, breaks="CLOSE-01")
+class second_close_has_nothing_to_wait_for(QueuedHandle):
+    """Where a close was called already another one returns at once."""
+
+    async def close(self) -> None:
+        """Wait for nobody else's."""
+        if self.closing is None:
+            await super().close()
+
+
+@planted(QUEUED, breaks="CLOSE-02", also=("CLOSE-06", "CLOSE-07"))
+class closing_handle_takes_more(QueuedHandle):
+    """A handle refuses when its close has ended; until then what is called still finds a place in line."""
+
+    def check_open(self) -> None:
+        """Ask whether it is closed, not whether it is being closed."""
+        closing, self.closing = self.closing, None
+        try:
+            super().check_open()
+        finally:
+            self.closing = closing
+
+
+@planted(QUEUED, breaks="CLOSE-06", report="R124")
+class close_does_not_look_at_the_line(QueuedHandle):
+    """A close releases everything at once; what stands in line finds a closed file, and says nothing."""
+
+    def begin_to_close(self) -> asyncio.Task[None]:
+        """Go to the front of the line."""
+        self.tail = None
+        return super().begin_to_close()
+
+    def store(self, batch: list[SessionEvent]) -> None:
+        """Store nothing in a closed file."""
+        if not self.closed:
+            super().store(batch)
+
+
+@planted(QUEUED, breaks="CLOSE-06")
+class closed_out_append_is_stored_all_the_same(QueuedHandle):
+    """An append whose handle was closed meanwhile is told so when it has been stored."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Look again afterwards."""
+        await super().append(events)
+        self.check_open()
+
+
+@planted(QUEUED, breaks="CLOSE-04")
+class cancelled_close_is_not_taken_up_again(QueuedHandle):
+    """The drain is part of the call: cancelled there, nobody goes on, and the mark that it is closing stays."""
+
+    async def close(self) -> None:
+        """Drop the rest of it with the caller."""
+        was_called = self.closing is not None
+        try:
+            await super().close()
+        except asyncio.CancelledError:
+            if self.closing is not None and not was_called:
+                self.closing.cancel()
+            raise
+
+
+@planted(QUEUED, breaks="CLOSE-04")
+class cancelled_close_has_never_been_called(QueuedHandle):
+    """The close is undone with its caller: the handle is open again, and owns."""
+
+    async def close(self) -> None:
+        """Start anew next time."""
+        try:
+            if self.tail is not None:
+                await asyncio.wait({self.tail})
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.service.ending.clear()
+            raise
+        await super().close()
+
+
+@planted(QUEUED, breaks="CLOSE-07")
+class service_close_breaks_off_what_is_in_line(QueuedHandle):
+    """What has not had its turn when the service is closed is dropped, and callers hear that it was done."""
+
+    def store(self, batch: list[SessionEvent]) -> None:
+        """Work only for an open service."""
+        if self.service.closing is None:
+            super().store(batch)
+
+
+@planted(QUEUED, breaks="CLOSE-08")
+class create_in_flight_opens_the_storage_again(QueuedFiles):
+    """A create that finds its service closed meanwhile connects anew, for itself."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Look in the storage first, then begin."""
+        self.check_open()
+        await asyncio.to_thread(self.place, header.id)
+        service = self if self.closing is None else QueuedFiles(self.root)
+        return await QueuedFiles.create(service, header, inherited_event_count)
+
+
+@planted(QUEUED, breaks="CLOSE-08")
+class second_service_close_waits_for_ever(QueuedFiles):
+    """The service's close waits for every call under way, another close among them."""
+
+    async def close(self) -> None:
+        """Wait for them to end."""
+        if self.closing is not None and not self.closed:
+            await asyncio.get_running_loop().create_future()
+        await super().close()

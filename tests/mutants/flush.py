@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
-from planting import BUFFERED, FILES, FRAMES, BufferedFiles, JsonlPersistence, PlainFiles, planted
+from planting import (
+    BUFFERED,
+    FILES,
+    FRAMES,
+    QUEUED,
+    BufferedFiles,
+    JsonlPersistence,
+    PlainFiles,
+    QueuedFiles,
+    QueuedHandle,
+    planted,
+)
 
-from conformance.contract import SessionPersistenceError
+from conformance.contract import SessionHandleClosedError, SessionPersistenceError
 
 
 @planted(FILES, breaks="FLUSH-01", also=("FLUSH-02",), sentinel=True)
@@ -97,3 +109,46 @@ class sweep_closes_the_readers(JsonlPersistence):
         await super().flush()
         for reader in list(self._readers):
             await reader.close()
+
+
+@planted(QUEUED, breaks="FLUSH-01")
+class sweep_passes_over_who_is_busy(QueuedFiles):
+    """A handle that is at work is about to store everything anyway, and need not be waited for."""
+
+    def lines(self) -> list[QueuedHandle]:
+        """Those that are idle, or being closed."""
+        return [handle for handle in super().lines() if not handle.is_busy or handle.closing is not None]
+
+
+@planted(QUEUED, breaks="FLUSH-03")
+class sweep_passes_over_who_is_closing(QueuedFiles):
+    """A handle that is being closed stores everything by itself, and is left out."""
+
+    async def flush(self) -> None:
+        """Wait for the others."""
+        self.check_open()
+        handles = [handle for handle in self.lines() if handle.closing is None]
+        await self.each("flushed", [(handle, handle.flush_in_sweep()) for handle in handles])
+
+
+@planted(QUEUED, breaks="FLUSH-03")
+class sweep_stores_who_is_closing(QueuedHandle):
+    """A handle is in the list until it is closed, and what is in the list is flushed."""
+
+    async def flush_in_sweep(self) -> None:
+        """Store it before the close has its turn."""
+        if self.draft is not None and not self.draft.stored and not self.closed:
+            self.materialise(self.draft, b"")
+        await super().flush_in_sweep()
+
+
+@planted(QUEUED, breaks="FLUSH-03")
+class sweep_tells_of_who_is_closing(QueuedHandle):
+    """The flush of a handle that is being closed is refused, and the sweep hands that on."""
+
+    async def flush_in_sweep(self) -> None:
+        """Count it as a failure."""
+        if self.closing is not None:
+            await asyncio.wait({self.closing})
+            raise SessionHandleClosedError(f"session {self.id!r} is being closed", session_id=self.id)
+        await super().flush_in_sweep()

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from planting import FILES, MEMORY, MemoryPersistence, PlainFiles, PlainHandle, planted
+import asyncio
+
+from planting import (
+    FILES,
+    MEMORY,
+    QUEUED,
+    MemoryPersistence,
+    PlainFiles,
+    PlainHandle,
+    QueuedFiles,
+    QueuedHandle,
+    planted,
+)
 
 from conformance.contract import SessionEvent, SessionHeader, SessionSnapshot, copy_json
 
@@ -75,3 +87,77 @@ class listing_is_cached(PlainFiles):
         if self.names is None:
             self.names = {snapshot.header.id for snapshot in found}
         return [snapshot for snapshot in found if snapshot.header.id in self.names]
+
+
+@planted(QUEUED, breaks="FRESH-03", also=("FRESH-01", "READ-04"))
+class slow_load_goes_over_a_newer_log(QueuedHandle):
+    """A read that finds no log in the cache loads it in a thread, and puts it there whatever came meanwhile."""
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Load once."""
+        await super().read(offset, length)
+        cache = self.service.__dict__.setdefault("logs", {})
+        if self.id not in cache:
+            loaded = await asyncio.to_thread(super().stored_events)
+            await asyncio.sleep(0)
+            cache[self.id] = loaded
+        return await super().read(offset, length)
+
+    def stored_events(self) -> list[SessionEvent]:
+        """The cached log."""
+        events: list[SessionEvent] = (
+            copy_json(self.service.__dict__.get("logs", {}).get(self.id)) or super().stored_events()
+        )
+        return events
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Drop it from the cache."""
+        super().write(batch)
+        self.service.__dict__.get("logs", {}).pop(self.id, None)
+
+
+@planted(QUEUED, breaks="FRESH-02")
+class count_follows_by_itself(QueuedFiles):
+    """Snapshots come from an index that is brought up to date a little later, by a task of its own."""
+
+    async def stat(self, session_id: str) -> SessionSnapshot | None:
+        """Answer from the index where there is an entry, and renew that."""
+        index = self.__dict__.setdefault("index", {})
+        found = await super().stat(session_id)
+        if found is None or not found.event_count or not self.writers:
+            return found
+        known = index.get(session_id, found)
+        asyncio.get_running_loop().call_later(0.002, index.__setitem__, session_id, found)
+        return known if known.event_count <= found.event_count else found
+
+
+@planted(QUEUED, breaks="FRESH-03", also=("FRESH-01", "READ-03"))
+class log_is_empty_while_it_is_written(QueuedHandle):
+    """The view is cleared when a write begins, and built anew when it has ended."""
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Nothing, while the owner is at work."""
+        owner = self.service.writers.get(self.id)
+        if isinstance(owner, QueuedHandle) and owner.is_busy:
+            return []
+        return super().stored_events()
+
+
+@planted(QUEUED, breaks="FRESH-03", also=("SEQ-05",))
+class read_shows_the_latest_in_line(QueuedHandle):
+    """A read shows a log to which the newest batch in line is added already, whatever waits before it."""
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Add it."""
+        newest = self.service.__dict__.get("newest", {}).get(self.id, [])
+        stored = super().stored_events()
+        return [*stored, *copy_json(newest)] if newest and newest[0]["seq"] > len(stored) else stored
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Note it."""
+        if isinstance(events, list) and self.is_busy:
+            self.service.__dict__.setdefault("newest", {})[self.id] = [dict(event) for event in events]
+        try:
+            await super().append(events)
+        finally:
+            self.service.__dict__.get("newest", {}).pop(self.id, None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
-from planting import FILES, MEMORY, MemoryHandle, PlainHandle, planted
+from planting import FILES, MEMORY, QUEUED, MemoryHandle, PlainHandle, QueuedHandle, planted
 
-from conformance.contract import SessionEvent, check_read_range
+from conformance.contract import SessionEvent, check_read_range, copy_json
 
 
 @planted(MEMORY, breaks="READ-01", also=("READ-04", "FRESH-01"), sentinel=True)
@@ -86,3 +88,26 @@ class writer_reads_what_it_opened(PlainHandle):
         """Show nothing that was appended since."""
         events = await super().read(offset, length)
         return [event for event in events if self.access == "read" or event["seq"] < self.opened_at]
+
+
+@planted(QUEUED, breaks="READ-06", also=("FAULT-01",))
+class readers_see_what_is_on_its_way(QueuedHandle):
+    """A batch is shown from its turn on, and taken back where writing it fails."""
+
+    def stored_events(self) -> list[SessionEvent]:
+        """What is stored, and what is being written behind it."""
+        on_its_way = self.service.__dict__.get("on_its_way", {}).get(self.id, [])
+        stored = super().stored_events()
+        behind = [copy_json(event) for event in on_its_way if event["seq"] >= len(stored)]
+        return [*stored, *behind] if behind and behind[0]["seq"] == len(stored) else stored
+
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
+        """Show it while it is written."""
+        if before is not None:
+            await asyncio.wait({before})
+        shown = self.service.__dict__.setdefault("on_its_way", {})
+        shown[self.id] = args[0] if work == self.store and args[0] and args[0][0]["seq"] == self.next_seq else []
+        try:
+            await super().turn(None, work, *args)
+        finally:
+            shown.pop(self.id)

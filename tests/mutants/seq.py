@@ -246,6 +246,19 @@ class turn_ends_before_the_write(QueuedHandle):
         await asyncio.to_thread(work, *args)
 
 
+@planted(QUEUED, breaks="SEQ-05", also=("FRESH-03",))
+class flush_goes_around_the_line(QueuedHandle):
+    """A batch is stored when its append has resolved, so a flush has nothing to wait for."""
+
+    async def flush(self) -> None:
+        """See that the session is there."""
+        self.check_writable()
+        if self.is_busy and self.next_seq:
+            self.check_there()
+        else:
+            await super().flush()
+
+
 @planted(QUEUED, breaks="SEQ-05")
 class refused_batch_empties_the_line(QueuedHandle):
     """What stands in line behind a batch that is refused is refused with it."""
