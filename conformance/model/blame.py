@@ -197,10 +197,28 @@ def beyond(judge: Judge, handle: Handle, extra: Sequence[Any]) -> str:
 
 def _doubled(session: Session, extra: Sequence[Any]) -> str:
     """The clause broken where a log with a live path goes on past its end."""
+    clause = _given_another_seq(session, extra)
+    if clause:
+        return clause
     by_hand = [event for seq, event in enumerate(session.log) if not promised(session, seq)]
     if any(same(event, known) for event in extra for known in by_hand):
         return "LIVE-09"
     return "LIVE-04" if any(clause == "LIVE-05" for _, _, clause in session.promised) else "LIVE-01"
+
+
+def _given_another_seq(session: Session, extra: Sequence[Any]) -> str:
+    """The clause about published events that do not fit where one of them is there, under whatever seq."""
+    live = session.live
+    if live is None:
+        return ""
+    misfits = [(each, session.refused_by) for each in session.refused]
+    misfits += [(each.event, "LIVE-10" if live.lost else "LIVE-14") for each in live.waiting]
+    for event in extra:
+        for misfit, clause in misfits:
+            known = isinstance(event, dict) and isinstance(misfit, dict) and "seq" in event
+            if known and same({**misfit, "seq": event["seq"]}, event):
+                return clause
+    return ""
 
 
 def miscounted(judge: Judge, instance: Instance, session: Session, count: Any, floor: int) -> str:

@@ -22,6 +22,8 @@ from conformance.model import (
     fault_rules,
     fault_settling,
     handle_rules,
+    live_calls,
+    live_flow,
     live_rules,
     overlap_rules,
     root_rules,
@@ -181,6 +183,7 @@ class Judge:
         """
         call = Call(begun.call, begun.operation)
         self.world.step += 1
+        self.world.now = begun.at
         view_rules.take_floors(self, call)
         self._situation = situation
         try:
@@ -200,7 +203,7 @@ class Judge:
         self.world.step += 1
         self.world.now = event.at
         if self.world.live:
-            live_rules.advance(self)
+            live_flow.advance(self)
         self._note_subject(event)
         view_rules.take_floors(self, call)
         if isinstance(event.operation, Overlap):
@@ -233,8 +236,13 @@ class Judge:
             return
         if isinstance(call.operation, HubFlush | Dispose):
             self._end_signal(call, outcome, event)
-        elif not live_rules.takes(self, call.operation, outcome, event.faults):
-            self._end_call(call, outcome, event)
+        elif not live_calls.takes(self, call.operation, outcome, event.faults):
+            usual = self._situation
+            self._situation = {**live_calls.situation(self, call.operation), **usual} if self.world.live else usual
+            try:
+                self._end_call(call, outcome, event)
+            finally:
+                self._situation = usual
         self.costs.note(self, call.operation, outcome)
 
     def _end_call(self, call: Call, outcome: Outcome, event: Completion) -> None:
@@ -246,15 +254,15 @@ class Judge:
     def _end_signal(self, call: Call, outcome: Outcome, event: Completion) -> None:
         """A signal of the hub: it comes to a call of the handle that it goes to, if there is one."""
         op = call.operation
-        if isinstance(op, Dispose) and live_rules.disposed(self, op, outcome, event.faults):
+        if isinstance(op, Dispose) and live_calls.disposed(self, op, outcome, event.faults):
             return
-        handles = live_rules.as_call(self, op, outcome) if isinstance(op, HubFlush | Dispose) else None
+        handles = live_calls.as_call(self, op, outcome) if isinstance(op, HubFlush | Dispose) else None
         if handles is None:
             return
         self.signal = "LIVE-03" if isinstance(op, HubFlush) else "LIVE-06"
         self._situation = dict.fromkeys(("OWN-11", "MAT-04", "SEQ-09", "CLOSE-03"), self.signal)
         try:
-            if not live_rules.takes(self, handles, outcome, event.faults):
+            if not live_calls.takes(self, handles, outcome, event.faults):
                 self._end_call(Call(call.number, handles, call.floors), outcome, event)
         finally:
             self.signal, self._situation = "", {}

@@ -32,6 +32,9 @@ class Live:
         owes: the clause for which a warning with the session's id must have been logged, or "".
         scribbled: seqs of events that the producer overwrote after publication.
         seeded: its session was published with events that had been appended by hand.
+        handle: the number of the handle that what was published latest went to, or None.
+        moved: it went to another one before, and nothing that went to this one is known to be stored (LIVE-10).
+        ended: the number of the handle that the session's end closed (LIVE-06), until the session is owned again.
     """
 
     waiting: list[Waiting] = field(default_factory=list)
@@ -41,3 +44,6 @@ class Live:
     owes: str = ""
     scribbled: set[int] = field(default_factory=set)
     seeded: bool = False
+    handle: int | None = None
+    moved: bool = False
+    ended: int | None = None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 STRONG_TAGS = tuple(
     (
-        "SEQ-02 SEQ-08 SEQ-11 CLOSE-06 LIVE-07 LIVE-12 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02 OWN-14 SVC-12 ID-01"
-        " FAULT-01 FAULT-02"
+        "SEQ-02 SEQ-08 SEQ-11 CLOSE-06 LIVE-07 LIVE-10 LIVE-12 LIVE-14 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02"
+        " OWN-14 SVC-12 ID-01 FAULT-01 FAULT-02"
     ).split()
 )
 """Tags of operations that tried to change something; the others only looked."""

@@ -265,6 +265,8 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
         found.add("READ-01")
     if not _bounded(op):
         found.add(blame.beyond(judge, handle, ()))
+        if session.live is not None and session.live.seeded:
+            found.add("LIVE-09")
     if count:
         # The clause changes only at these seqs, so that one event of each stretch stands for all of it.
         bounds = (first, handle.shown, session.verified, session.covered, *list(session.scribbled)[:1])

@@ -1,0 +1,122 @@
+"""What is on its way into the logs: what waits, until when it may, and how it becomes part of its log.
+
+Published events are *waiting* until the model knows that the log has them: because their window has ended, because a
+barrier covered them, or because somebody was shown them. From then on they are events of the log like any other, and
+the clause by which they had to be there is remembered with them (``Session.promised``). While storage fails no window
+binds; then only barriers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from conformance.model.history import ErrorView, FaultView
+from conformance.model.live_state import Live
+from conformance.model.operations import Fail, Operation, Wait
+from conformance.model.state import Handle, Session
+from conformance.model.transitions import forget_looks, materialise
+
+if TYPE_CHECKING:
+    from conformance.model.judge import Judge
+
+WRITING = frozenset({"write", "sync"})
+
+
+def active(judge: Judge, instance: int, name: str) -> Handle | None:
+    """The handle that what the session publishes on this instance's hub goes to."""
+    for handle in judge.world.handles.values():
+        if handle.instance == instance and handle.session.id == name and handle.owns and not handle.closed:
+            return handle
+    return None
+
+
+def live_of(judge: Judge, session: Session) -> Live:
+    """What is on its way into the log of this session."""
+    judge.world.live[session.serial] = session
+    session.live = session.live or Live()
+    return session.live
+
+
+def flowing(judge: Judge) -> Iterator[tuple[Session, Live]]:
+    """The sessions of which something waits."""
+    for session in judge.world.live.values():
+        if session.live is not None and session.live.waiting and not session.opaque:
+            yield session, session.live
+
+
+def broken_at(session: Session) -> int | None:
+    """The place of the first waiting event that cannot be stored where it stands, or None."""
+    for place, each in enumerate(session.live.waiting if session.live is not None else ()):
+        if each.bad or each.event["seq"] != len(session.log) + place:
+            return place
+    return None
+
+
+def promote(judge: Judge, session: Session, count: int, clause: str) -> None:
+    """The first waiting events are in the log now, because of this clause."""
+    world, live = judge.world, session.live
+    if live is None or count <= 0:
+        return
+    if live.moved and clause != "LIVE-12":
+        clause = "LIVE-10"
+    live.moved = live.lost = False
+    taken, live.waiting = live.waiting[:count], live.waiting[count:]
+    first = len(session.log)
+    session.log.extend(each.event for each in taken)
+    session.starts.update(range(first, len(session.log)))
+    session.promised.append((first, len(session.log), clause))
+    handle = session.owner
+    if handle is not None:
+        session.home = handle.instance
+        handle.left_at = len(session.log)
+        handle.wrote = handle.dirty = True
+    session.stir += 1
+    session.grown_at, session.grown_call = world.step, world.call
+    session.grown.append((world.call, len(session.log)))
+    forget_looks(session)
+    if world.rival(session) is None:
+        materialise(world, session)
+
+
+def advance(judge: Judge) -> None:
+    """LIVE-01, LIVE-02: what waits in a window that has ended is in the log."""
+    window = judge.capabilities.live_window
+    for session, live in flowing(judge):
+        while window is not None and live.waiting and not live.held:
+            due = live.waiting[0].at + round(window * 1_000_000)
+            broken = broken_at(session)
+            joined = [each for each in live.waiting if each.at <= due]
+            if due >= judge.world.now or (broken is not None and broken < len(joined)):
+                # One that cannot be stored is told by the next barrier, and what stands before it is not bound either.
+                break
+            promote(judge, session, len(joined), "LIVE-02" if len(joined) > 1 else "LIVE-01")
+
+
+def hold(judge: Judge, op: Fail) -> None:
+    """Storage may fail from here on: no window binds before the next barrier."""
+    judge.world.failing = op
+    for _, live in flowing(judge):
+        live.held = True
+
+
+def background_failed(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
+    """Storage failed while nobody was calling: a write of what waited may have failed (LIVE-04)."""
+    failing = judge.world.failing
+    if not isinstance(op, Wait) or not any(each.error for each in faults):
+        return
+    for session, live in flowing(judge):
+        if not any(each.session in (None, session.id) for each in faults):
+            continue
+        live.held = live.failed = True
+        if failing is not None and failing.sticky and WRITING & set(failing.calls):
+            live.owes = "LIVE-04"
+
+
+def names_seq(judge: Judge, error: ErrorView, seq: Any) -> None:
+    """LIVE-14: whoever tells that an event cannot be stored names its seq."""
+    if isinstance(seq, int) and not isinstance(seq, bool):
+        said = " ".join([error.message, *error.notes, *(each.message for each in error.members)])
+        if str(seq) not in said and error.got != seq and all(each.got != seq for each in error.members):
+            judge.fail("LIVE-14", f"an error that names the event's seq, {seq}")
+    judge.witness("LIVE-14")
