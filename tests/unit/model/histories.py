@@ -39,6 +39,7 @@ from conformance.model.operations import (
     Operation,
     Read,
     Stat,
+    Wait,
 )
 
 EXISTS = "SessionAlreadyExistsError"
@@ -84,10 +85,14 @@ class Step:
 
 
 def history(steps: Iterable[Step]) -> list[Event]:
-    """The steps one after the other, as events."""
+    """The steps one after the other, as events; time passes in those that wait, and in no others."""
     events: list[Event] = []
+    now = 0
     for call, step in enumerate(steps):
-        events += [Invocation(call, step.operation), Completion(call, step.outcome, faults=step.faults)]
+        events.append(Invocation(call, step.operation, at=now))
+        if isinstance(step.operation, Wait):
+            now += round(step.operation.seconds * 1_000_000)
+        events.append(Completion(call, step.outcome, now, step.faults))
     return events
 
 

@@ -13,6 +13,7 @@ from tests.unit.model.crash_histories import CASES as CRASHES
 from tests.unit.model.damage_histories import CASES as DAMAGES
 from tests.unit.model.fault_histories import CASES as FAULTS
 from tests.unit.model.histories import Step, history
+from tests.unit.model.live_histories import CASES as LIVE
 from tests.unit.model.overlap_histories import CASES as OVERLAPS
 from tests.unit.model.value_cases import ALLOWED, STORES
 
@@ -42,7 +43,7 @@ def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
 
 def test_every_built_clause_has_a_case() -> None:
     """No clause counts as built without a history that breaks it."""
-    elsewhere = {case.clause for case in (*CRASHES, *DAMAGES, *FAULTS, *OVERLAPS)}
+    elsewhere = {case.clause for case in (*CRASHES, *DAMAGES, *FAULTS, *LIVE, *OVERLAPS)}
     assert BUILT - {case.clause for case in CASES} - elsewhere == set()
 
 

@@ -60,6 +60,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "offset": ARGUMENTS,
     "length": ARGUMENTS,
     "events": ARGUMENTS,
+    "event": ARGUMENTS,
     "scribble": st.booleans(),
     "raising": st.booleans(),
     "first": NUMBERS,
@@ -180,6 +181,9 @@ VALUES = (
         digest=st.text(max_size=2),
         changed=st.booleans(),
     )
+    | st.builds(seen.FloodView, NUMBERS, NUMBERS, st.text(max_size=3))
+    | st.builds(seen.WarningsView, st.lists(st.text(max_size=5), max_size=2).map(tuple))
+    | st.builds(seen.LeftView, *[st.lists(st.text(max_size=3), max_size=2).map(tuple)] * 3)
     | st.builds(seen.HandleView, id=JSON, header=HEADERS | st.text(max_size=5), access=JSON, inherited=JSON)
 )
 OUTCOMES = (
