@@ -22,6 +22,8 @@ export PIP_NO_CACHE_DIR ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # A user's own settings must not decide what the checks see.
 unexport PYTHONPATH PYTEST_ADDOPTS PYTEST_PLUGINS
+# Many images of Python set this, and then every process of the tests compiles the whole kit anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Runs a command with a temporary directory of its own, gone afterwards whatever happened.
 SCRATCH = scratch=$$(mktemp -d) || exit 2; trap 'rm -rf "$$scratch"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
