@@ -24,6 +24,10 @@ from conformance.model.operations import Program
 ANY_CLAUSE: Callable[[str], bool] = lambda clause: True  # noqa: E731
 
 
+PATIENCE = 150
+"""Programs that may be tried in a row while a failure is made smaller, none of them shorter, before that ends."""
+
+
 class BudgetSpent(BaseException):
     """Ends a Hypothesis run or a shrink in time.
 
@@ -87,6 +91,7 @@ class Job:
     presets: tuple[str, ...] = ()
     doubt: NotMeasured | None = None
     _shrink_until: float | None = None
+    _shortened_at: int = 0
     _roots: list[Path] = field(default_factory=list)
 
     @property
@@ -144,6 +149,7 @@ class Job:
         known = self.findings.get(finding.clause)
         if known is None or finding.size < known.size:
             self.findings[finding.clause] = finding
+            self._shortened_at = self.programs
         if CLAUSES[finding.clause].level == "should":
             return False
         if self.is_searching:
@@ -158,6 +164,17 @@ class Job:
         """
         limit = self._shrink_until if self._shrink_until is not None else self.deadline
         if limit is not None and time.monotonic() > limit:
+            self.spent = True
+            raise BudgetSpent
+
+    def check_patience(self) -> None:
+        """Called between operations of a machine, whose programs are all that it tries.
+
+        Raises:
+            BudgetSpent: what was found has not become shorter for many programs. What is left to gain is little: the
+                runner goes on by leaving out operations, which costs a fraction of drawing them again.
+        """
+        if not self.is_searching and self.programs - self._shortened_at > PATIENCE:
             self.spent = True
             raise BudgetSpent
 

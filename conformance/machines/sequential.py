@@ -89,6 +89,7 @@ class CallingMachine(RuleBasedStateMachine):
         if self._over:
             return
         self.job.check_budget()
+        self.job.check_patience()
         try:
             act()
         except Violation as violation:

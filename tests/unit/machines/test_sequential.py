@@ -16,6 +16,7 @@ from conformance.drivers.loading import load_file
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import MACHINES, Job
+from conformance.machines import job as job_module
 from conformance.model.operations import Create, Inspect, Operation
 from strategies.headers import SMALL_HEADERS
 
@@ -104,3 +105,33 @@ def test_a_should_clause_does_not_end_the_search(world: tuple[Workspace, Watchdo
     assert "ID-03" in job.findings
     assert levels - {"ID"}
     assert not job.is_searching
+
+
+class ShortHandle(PLAIN.PlainHandle):  # type: ignore[misc, name-defined]
+    """Never returns the last event of three or more."""
+
+    async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """All but the last."""
+        found: list[SessionEvent] = await super().read(offset, length)
+        return found[:-1] if len(found) > 2 else found
+
+
+class ShortFiles(PLAIN.PlainFiles):  # type: ignore[misc, name-defined]
+    """Opens such handles."""
+
+    handle_type = ShortHandle
+
+
+def test_what_no_longer_becomes_shorter_is_left(
+    world: tuple[Workspace, Watchdog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much time there is, shrinking ends when many programs in a row brought nothing, and keeps what it has."""
+    monkeypatch.setattr(job_module, "PATIENCE", 10)
+    job = Recording(replace(PLAIN.plain_files, open=ShortFiles), None, world[0], None, world[1], "item", 3, 200)
+    job.seen, job.shrink_seconds = [], 600.0
+    MACHINES[0].hunt(job)
+    assert job.spent
+    assert not job.is_searching
+    # The one before the last ten was the last that was kept; an eleventh was begun, and performed nothing.
+    assert job.programs == len(job.seen) + 1
+    assert job.seen[-11] in [finding.program.operations for finding in job.findings.values()]
