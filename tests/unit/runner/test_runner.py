@@ -71,10 +71,19 @@ def failures(events: list[ReportEvent]) -> list[FailureFound]:
     return [event for event in events if isinstance(event, FailureFound)]
 
 
-def test_a_machine_finds_a_bug_shrinks_it_and_saves_a_case(backend_file: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def hunted(patched: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, list[ReportEvent]]:
+    """A plan whose machine found a planted bug, which is saved in its state, and what it told."""
+    directory = tmp_path_factory.mktemp("hunted")
+    (directory / "broken.py").write_text(BROKEN_BACKEND)
+    spec = f"{directory / 'broken.py'}:short"
+    plan = make_plan(Settings(backend=spec, state=directory / "state", max_examples=200, seed=3))
+    return plan, run_item(plan, machine_of(plan), share=60)
+
+
+def test_a_machine_finds_a_bug_shrinks_it_and_saves_a_case(hunted: tuple[Plan, list[ReportEvent]]) -> None:
     """A planted bug is found without any scenario, as a program of the few calls it needs."""
-    plan = make_plan(Settings(backend=f"{backend_file}:short", state=tmp_path / "state", max_examples=200, seed=3))
-    events = run_item(plan, machine_of(plan), share=60)
+    _, events = hunted
     found = failures(events)
     assert [failure.clause for failure in found] == ["READ-04"]
     assert [operation["do"] for operation in found[0].program] == ["open_instance", "create", "append", "read"]
@@ -85,11 +94,9 @@ def test_a_machine_finds_a_bug_shrinks_it_and_saves_a_case(backend_file: Path, t
     assert finished.outcome == "failed"
 
 
-def test_an_earlier_failure_is_tried_first(backend_file: Path, tmp_path: Path) -> None:
-    """A saved case that still fails is reported without a hunt; once it is mended the hunt goes on."""
-    settings = Settings(backend=f"{backend_file}:short", state=tmp_path / "state", max_examples=200, seed=3)
-    plan = make_plan(settings)
-    run_item(plan, machine_of(plan), share=60)
+def test_an_earlier_failure_is_tried_first(hunted: tuple[Plan, list[ReportEvent]]) -> None:
+    """A saved case that still fails is reported without a hunt."""
+    plan, _ = hunted
     again = run_item(plan, machine_of(plan), share=60)
     assert [failure.clause for failure in failures(again)] == ["READ-04"]
     finished = again[-1]
@@ -120,13 +127,13 @@ def test_the_same_seed_gives_the_same_programs_in_every_process(tmp_path: Path) 
         "    digest.update(repr([event_to_json(event) for event in self.history]).encode())\n"
         "    finish(self)\n"
         "Execution.finish = spy\n"
-        "plan = make_plan(Settings(backend='memory', state=pathlib.Path(sys.argv[1]), max_examples=15, seed=11))\n"
+        "plan = make_plan(Settings(backend='memory', state=pathlib.Path(sys.argv[1]), max_examples=8, seed=11))\n"
         "item = next(i for i in plan.items if i.id == 'conformance::machine::sequential')\n"
         "run_item(plan, item, share=600)\n"
         "print(digest.hexdigest())\n"
     )
     digests = set()
-    for hash_seed in ("0", "1", "271828"):
+    for hash_seed in ("0", "271828"):
         found = subprocess.run(
             [sys.executable, "-c", script, str(tmp_path)],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
