@@ -25,11 +25,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def torntail_command(*arguments: str) -> Result:
+    """The ``torntail`` command within this process."""
+    return CliRunner().invoke(torntail, arguments, prog_name="torntail", catch_exceptions=False)
+
+
 @pytest.fixture
 def command(here: Path) -> Command:
-    """The ``torntail`` command within this process, started in an empty directory."""
-
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(torntail, arguments, prog_name="torntail", catch_exceptions=False)
-
-    return run
+    """The command, started in an empty directory."""
+    return torntail_command

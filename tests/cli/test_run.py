@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from conformance.cli import run as run_command
 from conformance.drivers.errors import UsageError
@@ -15,7 +17,7 @@ from conformance.report.cases import load_case
 from conformance.report.events import FailureFound, ReportEvent, RunFinished, RunStarted
 from conformance.report.lines import read_lines
 from conformance.runner import Plan, Settings
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, torntail_command
 
 MUTANT = f"{Path(__file__).parents[1] / 'mutants' / 'seq.py'}:gap_accepted"
 QUICK = ("--profile", "smoke", "--max-examples", "5", "--seed", "7")
@@ -34,6 +36,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     return found
 
 
+@pytest.fixture(scope="module")
+def violated(once_patched: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """What a run printed that found a violation, and the folder of its report."""
+    place = tmp_path_factory.mktemp("violated")
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.chdir(place)
+        found = torntail_command("run", MUTANT, *QUICK, "--clause", "SEQ-02", "--report", "out", "--no-colour")
+    return found, place / "out"
+
+
 def test_a_backend_that_conforms_exits_with_0(command: Command) -> None:
     """The report ends without a failure, and the exit code says so."""
     found = command("run", "memory", *QUICK, "--clause", "SEQ-01,SEQ-02")
@@ -43,9 +55,9 @@ def test_a_backend_that_conforms_exits_with_0(command: Command) -> None:
     assert found.output.splitlines()[0].endswith("memory, profile smoke, seed 7")
 
 
-def test_a_violation_exits_with_1_and_is_shown_last(command: Command) -> None:
+def test_a_violation_exits_with_1_and_is_shown_last(violated: tuple[Result, Path]) -> None:
     """The clause is named with what was expected and observed; the last line repeats it."""
-    found = command("run", MUTANT, *QUICK, "--clause", "SEQ-02")
+    found, _ = violated
     assert found.exit_code == 1, found.output
     assert "FAILED  SEQ-02 (must)" in found.output
     assert "expected" in found.output
@@ -53,23 +65,24 @@ def test_a_violation_exits_with_1_and_is_shown_last(command: Command) -> None:
     assert found.output.rstrip().splitlines()[-1].split()[0] == "reproduce"
 
 
-def test_the_report_folder_holds_everything(command: Command, here: Path) -> None:
+def test_the_report_folder_holds_everything(violated: tuple[Result, Path], here: Path) -> None:
     """Results as lines, the summary as text, and each failure as a program that shows it when it is run."""
-    found = command("run", MUTANT, *QUICK, "--clause", "SEQ-02", "--report", "out", "--no-colour")
-    results = read_lines(here / "out" / "results.jsonl")
+    found, out = violated
+    results = read_lines(out / "results.jsonl")
     assert results.complete
     assert isinstance(results.events[0], RunStarted)
     assert results.events[0].seed == 7
-    assert (here / "out" / "summary.txt").read_text("utf-8").splitlines()[0] == found.output.splitlines()[0]
-    (first, *_) = sorted((here / "out" / "failures").iterdir())
+    assert (out / "summary.txt").read_text("utf-8").splitlines()[0] == found.output.splitlines()[0]
+    (first, *_) = sorted((out / "failures").iterdir())
     assert first.name == "01-SEQ-02.py"
     shown = subprocess.run([sys.executable, first], cwd=here, capture_output=True, text=True, check=True)
     assert "observed:" in shown.stdout
 
 
-def test_an_older_report_does_not_linger(command: Command, here: Path) -> None:
+def test_an_older_report_does_not_linger(command: Command, violated: tuple[Result, Path], here: Path) -> None:
     """A folder that is used again shows this run and no failure of the one before."""
-    command("run", MUTANT, *QUICK, "--clause", "SEQ-02", "--report", "out")
+    shutil.copytree(violated[1], here / "out")
+    assert (here / "out" / "failures").is_dir()
     command("run", "memory", *QUICK, "--clause", "SEQ-01", "--report", "out")
     assert not (here / "out" / "failures").exists()
     assert not any(isinstance(event, FailureFound) for event in read_lines(here / "out" / "results.jsonl"))
