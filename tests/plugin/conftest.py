@@ -90,13 +90,17 @@ class Project:
         path.write_text(textwrap.dedent(source), encoding="utf-8")
         return path
 
-    def pytest(self, *args: str, cwd: str = ".", stand_in: bool = True, **environment: str) -> Ran:
-        """Run pytest there; with ``stand_in`` on the runner of ``stand_in.py``, and without the installed plugins."""
+    def pytest(self, *args: str, cwd: str = ".", stand_in: bool = True, fresh: bool = False, **environment: str) -> Ran:
+        """Run pytest there; with ``stand_in`` on the runner of ``stand_in.py``, and without the installed plugins.
+
+        Args:
+            fresh: in a process that has loaded nothing before, for what ``forking.py`` says cannot be seen in a fork.
+        """
         args = (*STAND_IN, *args) if stand_in else args
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHON", "COV_"))}
         given = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment if stand_in else environment
         whole = {**kept, "PYTHONPATH": str(HERE), "COLUMNS": "100", **given}
-        if stand_in and "PYTHONPATH" not in environment and hasattr(os, "fork"):
+        if not fresh and "PYTHONPATH" not in environment and hasattr(os, "fork"):
             with tempfile.TemporaryDirectory() as elsewhere:
                 return self._forker.run([*args], self.root / cwd, whole, Path(elsewhere, "out"))
         done = subprocess.run(

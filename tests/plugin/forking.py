@@ -1,8 +1,9 @@
 """A process that has loaded pytest and the kit, and runs pytest in a fork of itself for each line it is given.
 
 Most of a short pytest run is loading modules. A run in a fork finds them loaded, and is otherwise one in a process of
-its own: with its own directory, environment, output and exit status. What a run without the kit loads, or what a user's
-module does to the kit's names, cannot be seen here; such runs are started in the ordinary way.
+its own: with its own directory, environment, output and exit status. What a run without the kit loads, what Hypothesis
+makes of the environment, or what a user's module does to the kit's names, cannot be seen here; such runs are started in
+the ordinary way.
 
 The request is a line of JSON with ``args``, ``cwd``, ``environment`` (all of it) and ``out``, a file for both outputs;
 the answer is a line with the exit status. Used by ``conftest``. Neither the stand-in nor the plugin is imported before
@@ -11,6 +12,7 @@ the fork, nor anything that would load the runner, in whose place the stand-in p
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -20,7 +22,7 @@ from typing import Any
 
 import pytest
 
-LOADED = ("conformance.clauses", "conformance.drivers.registry", "conformance.report.summary")
+LOADED = ("conformance.clauses", "conformance.drivers.registry", "conformance.planning", "conformance.report.summary")
 """What takes long to load, and is the same in every run."""
 
 LONGEST = 120
@@ -46,6 +48,9 @@ def serve() -> None:
     """Answer requests until there are no more."""
     for name in LOADED:
         importlib.import_module(name)
+    # A fork does not look through what it was given: neither a collection nor the patching of the recorder.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if not child:

@@ -24,7 +24,7 @@ LISTS = """
 
 def modules(project: Project, *args: str) -> set[str]:
     """What is in memory at the end of a pytest run."""
-    ran = project.pytest(*args, stand_in=False)
+    ran = project.pytest(*args, stand_in=False, fresh=True)
     return set(next(line for line in ran.out.splitlines() if line.startswith("MODULES")).split()[1:])
 
 
@@ -57,7 +57,7 @@ def test_a_run_of_the_kit_loads_no_global_profile(project: Project, ci: str) -> 
         check=True,
     )
     project.write("conftest.py", f"import hypothesis\n\ndef pytest_sessionfinish():\n    print('\\nPROFILE', {asks}\n")
-    ran = project.pytest("--backend=mine.py:conforms", "-s", CI=ci)
+    ran = project.pytest("--backend=mine.py:conforms", "-s", fresh=True, CI=ci)
     assert re.findall("PROFILE.*", ran.out) == alone.stdout.splitlines()
 
 

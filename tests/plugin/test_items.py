@@ -121,7 +121,7 @@ def test_a_selector_from_another_directory_is_understood(project: Project) -> No
 
 def test_a_selector_that_matches_nothing_is_a_usage_error(project: Project) -> None:
     """A slip in a selector runs nothing and names what comes near, in one process and with workers."""
-    for more in ((), ("-n2",)):
+    for more in ((), ("-n1",)):
         ran = project.pytest("--backend=mine.py:conforms", "conformance::seq::gap_is_refused_hole", *more)
         assert ran.code == 4
         assert "no check of the kit matches 'conformance::seq::gap_is_refused_hole'" in ran.out

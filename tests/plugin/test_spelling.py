@@ -73,7 +73,7 @@ def test_the_option_may_stand_in_the_project_s_addopts(project: Project) -> None
         (["--backend=jsonl-rwa"], "unknown backend 'jsonl-rwa'. Did you mean 'jsonl-raw'"),
         (["--backend=mine.py:conform"], "Did you mean 'conforms'"),
         (["--backend=mine.py:broken"], "backend 'broken' could not start: OSError: no such device"),
-        (["--backend=mine.py:broken", "-n2"], "backend 'broken' could not start: OSError: no such device"),
+        (["--backend=mine.py:broken", "-n1"], "backend 'broken' could not start: OSError: no such device"),
         (["--backend"], "--torntail-backend: expected one argument"),
         (["--backend=mine.py:conforms", "--torntail-clause=SEQ-0Z"], "SEQ-0Z"),
         (["--backend=mine.py:conforms", "--torntail-profile=fast"], "expected one of smoke, default"),
@@ -99,7 +99,7 @@ def test_a_shadowed_name_is_told_plainly(project: Project, name: str) -> None:
     project.write("pytest.ini", "[pytest]\npythonpath = .\n")
     taken = project.write(f"{name}.py", "")
     project.write("test_own.py", "def test_mine(): pass")
-    ran = project.pytest("--backend=memory", stand_in=False)
+    ran = project.pytest("--backend=memory", stand_in=False, fresh=True)
     assert ran.code == 4
     assert f"the name {name!r} is taken: {taken} shadows the kit's own package" in ran.out
-    assert project.pytest("-q", stand_in=False).code == 0
+    assert project.pytest("-q", stand_in=False, fresh=True).code == 0

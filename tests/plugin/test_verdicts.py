@@ -22,7 +22,7 @@ def test_a_violation_is_shown_last_with_its_command(project: Project) -> None:
     assert any("3/4 must" in line for line in before)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "worker"])
 @pytest.mark.parametrize(
     ("backend", "code", "words"),
     [
