@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+from conformance.clauses import Violation
 from conformance.contract import Backend
 from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines.job import Job
+from conformance.machines.job import BudgetSpent, Finding, Job
 from conformance.machines.sweep import CrashSweep, Tier
+from conformance.model.operations import Program
 from conformance.sim.disk import Patching
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -19,12 +22,23 @@ DUR, FAULT, TORN = "tests/mutants/dur.py", "tests/mutants/fault.py", "tests/muta
 QUICK = Tier(calls=2, second_lives=1)
 
 
+class FirstFinding(Job):
+    """A job that ends with the first thing found."""
+
+    def keep(self, violation: Violation, program: Program) -> bool:
+        """Keep it, and let nothing follow."""
+        if super().keep(violation, program):
+            self.spent = True
+            raise BudgetSpent
+        return False
+
+
 @contextlib.contextmanager
-def job_for(spec: str | Backend) -> Iterator[Job]:
+def job_for(spec: str | Backend, kind: type[Job] = Job) -> Iterator[Job]:
     """A job that records what the backend does."""
     with Patching(), Workspace() as workspace, Watchdog() as watchdog:
         backend = load_backend(spec, ROOT) if isinstance(spec, str) else spec
-        yield Job(backend, None, workspace, None, watchdog, "item", 0, 100)
+        yield kind(backend, None, workspace, None, watchdog, "item", 0, 100)
 
 
 def swept(job: Job, preset: str, tier: Tier = QUICK) -> CrashSweep:
@@ -32,3 +46,12 @@ def swept(job: Job, preset: str, tier: Tier = QUICK) -> CrashSweep:
     sweep = CrashSweep(job, preset, tier)
     sweep.run()
     return sweep
+
+
+@cache
+def first_finding(spec: str, preset: str, clause: str) -> Finding:
+    """The first thing that a sweep of a mutant blames on that clause; it is looked for once in a process."""
+    with job_for(spec, FirstFinding) as job, contextlib.suppress(BudgetSpent):
+        job.wanted = {clause}.__contains__
+        swept(job, preset, Tier(calls=3, second_lives=2))
+    return job.findings[clause]

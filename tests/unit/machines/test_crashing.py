@@ -20,6 +20,7 @@ from conformance.drivers.registry import hold_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding, Job
+from conformance.machines import job as job_module
 from conformance.machines.crashing import CRASHING
 from conformance.machines.job import BudgetSpent
 from conformance.machines.reduce import Perform, groups_of, reduce_finding
@@ -297,8 +298,9 @@ def test_a_doubt_in_mid_run_is_not_measured(tmp_path: Path) -> None:
     assert (verdict.verdict.value, verdict.reason) == ("not measured", finished.reason)
 
 
-def test_a_run_tells_a_failure_that_a_case_repeats(tmp_path: Path) -> None:
+def test_a_run_tells_a_failure_that_a_case_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The item of a whole run finds the fault, and its saved case fails at the same clause."""
+    monkeypatch.setattr(job_module, "PATIENCE", 10)
     plan = plan_of(planted(Unsynced), tmp_path, "DUR-01")
     item = next(each for each in plan.items if each.check is CRASHING)
     failures = [each for each in run_item(plan, item, share=120) if isinstance(each, FailureFound)]

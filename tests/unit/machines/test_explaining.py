@@ -7,28 +7,21 @@ import pytest
 from conformance.machines.barriers import Barrier
 from conformance.machines.explaining import Explained, Explainer
 from conformance.machines.faulting import FaultSweep
-from conformance.machines.job import Finding, Job
-from conformance.machines.sweep import Tier
+from conformance.machines.job import Finding
 from conformance.model.operations import Crash
 from conformance.report.crash_text import CrashStory, hexdump
-from tests.unit.machines.laboratories import DUR, FAULT, TORN, job_for, swept
+from tests.unit.machines.laboratories import DUR, FAULT, TORN, first_finding, job_for
 
 pytestmark = pytest.mark.usefixtures("patched")
 
 PRESETS = ("kill", "ext4", "xfs", "posix")
 
 
-def finding_of(job: Job, preset: str, clause: str) -> Finding:
-    """What a sweep finds of that clause."""
-    job.wanted = {clause}.__contains__
-    swept(job, preset, Tier(calls=3, second_lives=2))
-    return job.findings[clause]
-
-
 def explained(spec: str, preset: str, clause: str) -> Explained:
     """The explanation of what a sweep finds."""
+    finding = first_finding(spec, preset, clause)
     with job_for(spec) as job:
-        found = Explainer(job, PRESETS).explain(finding_of(job, preset, clause))
+        found = Explainer(job, PRESETS).explain(finding)
     assert found is not None
     return found
 
@@ -74,8 +67,8 @@ def test_the_crash_that_is_told_is_small() -> None:
 
 def test_without_a_crash_there_is_nothing_to_explain() -> None:
     """A finding whose program has no crash has no story."""
+    finding = first_finding(f"{TORN}:no_tail_repair", "ext4", "TORN-02")
     with job_for(f"{TORN}:no_tail_repair") as job:
-        finding = finding_of(job, "ext4", "TORN-02")
         plain = tuple(each for each in finding.program.operations if not isinstance(each, Crash))
         without = Finding(finding.clause, type(finding.program)(plain), finding.violation)
         assert Explainer(job, PRESETS).explain(without) is None
