@@ -21,11 +21,11 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines.job import BudgetSpent, Finding, Job
+from conformance.machines.job import BudgetSpent, Finding
 from conformance.machines.sweep import CrashSweep, Tier
-from conformance.model.operations import Program
 from conformance.sim.disk import Patching
 from tests.quality.matrix import IS_SOAK, ROOT, mutants, spec_of
+from tests.unit.machines.laboratories import FirstFinding
 
 pytestmark = pytest.mark.usefixtures("patched")
 
@@ -54,17 +54,6 @@ SWEPT = (
 """Mutants that no scenario meets, because it takes one state of many: the sweeps that find them are `make soak`'s."""
 
 
-class First(Job):
-    """Ends with the first thing found."""
-
-    def keep(self, violation: Violation, program: Program) -> bool:
-        """Keep it, and let nothing follow."""
-        if super().keep(violation, program):
-            self.spent = True
-            raise BudgetSpent
-        return False
-
-
 def crash_scenarios(backend: Backend, broken: frozenset[str]) -> Iterator[tuple[str, Violation]]:
     """What the scenarios about crashes blame the backend for; those that declare one of these clauses come first."""
     route, claimed = in_process_route(), backend.capabilities.durability
@@ -89,7 +78,7 @@ def crash_scenarios(backend: Backend, broken: frozenset[str]) -> Iterator[tuple[
 def swept(backend: Backend, preset: str, broken: frozenset[str]) -> Finding | None:
     """The first finding of a sweep that is blamed on one of these clauses."""
     with Workspace() as workspace, Watchdog() as watchdog:
-        job = First(backend, None, workspace, None, watchdog, "item", 0, 0)
+        job = FirstFinding(backend, None, workspace, None, watchdog, "item", 0, 0)
         job.wanted = broken.__contains__
         for tier in TIERS:
             with contextlib.suppress(BudgetSpent):

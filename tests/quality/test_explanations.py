@@ -1,10 +1,12 @@
 """Explanations of planted crash faults: the weakest preset, the class of cause, and the barrier that would mend it.
 
 A mutant that only a crash shows says in its ``crash=`` what the explanation must come to. `make test` holds one of each
-class, `make soak` all of them.
+class and explains the first thing that the sweep finds; `make soak` all of them, and the shortest of a whole sweep.
 """
 
 from __future__ import annotations
+
+import contextlib
 
 import pytest
 
@@ -13,10 +15,11 @@ from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines.explaining import Explained, Explainer
-from conformance.machines.job import Job
+from conformance.machines.job import BudgetSpent, Job
 from conformance.machines.sweep import CrashSweep, Tier
 from conformance.sim.disk import Patching
 from tests.quality.matrix import IS_SOAK, ROOT, mutants, spec_of
+from tests.unit.machines.laboratories import FirstFinding
 
 pytestmark = pytest.mark.usefixtures("patched")
 
@@ -51,10 +54,12 @@ def explain(name: str) -> Explained | None:
     assert mutant.crash is not None
     with Patching(), Workspace() as workspace, Watchdog() as watchdog:
         backend = load_backend(spec_of(name), ROOT)
-        job = Job(backend, None, workspace, None, watchdog, "item", 0, 0)
+        kind = Job if IS_SOAK else FirstFinding
+        job = kind(backend, None, workspace, None, watchdog, "item", 0, 0)
         job.wanted = {mutant.breaks}.__contains__
-        calls = 4 if IS_SOAK else 3
-        CrashSweep(job, mutant.crash.weakest, Tier(calls=calls, second_lives=2, recovery_crashes=2)).run()
+        tier = Tier(calls=4 if IS_SOAK else 3, second_lives=2, recovery_crashes=2)
+        with contextlib.suppress(BudgetSpent):
+            CrashSweep(job, mutant.crash.weakest, tier).run()
         found = job.findings.get(mutant.breaks)
         return None if found is None else Explainer(job, GATING).explain(found)
 
