@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,9 +33,11 @@ from conformance.model.operations import (
     filler,
 )
 from conformance.model.usage import InputOutput, Usage
-from conformance.sim.disk import Patching, RecorderError
+from conformance.sim.disk import RecorderError
 from reference_backend import jsonl
 from reference_backend.memory import MemoryPersistence, memory
+
+pytestmark = pytest.mark.usefixtures("patched")
 
 ROOT = Path(__file__).resolve().parents[3]
 SQLITE = "tests/variants/sqlite_rows.py:sqlite_rows"
@@ -46,13 +47,6 @@ COUNTS = b"rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\n"
 needs_process_counts = pytest.mark.skipif(
     not PROCESS_COUNTS.exists(), reason=f"this system has no {PROCESS_COUNTS}, so only the recorder counts"
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patched() -> Iterator[None]:
-    """Patch once for all tests of this module."""
-    with Patching():
-        yield
 
 
 def usages(backend: Backend, root: Path, *operations: Operation) -> list[Usage]:

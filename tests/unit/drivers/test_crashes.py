@@ -39,20 +39,14 @@ from conformance.model.operations import (
     ReadCounters,
     StartCounting,
 )
-from conformance.sim.disk import Patching, RecorderError
+from conformance.sim.disk import RecorderError
 from conformance.sim.disk.remains import release_numbers
 from reference_backend import jsonl
 from reference_backend.memory import memory
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 HEADER = SessionHeader(id="s", created_at=0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patching() -> Iterator[None]:
-    """The patched functions, in place for the whole module, so that each driver begins quickly."""
-    with Patching():
-        yield
-    release_numbers()
 
 
 def event(seq: int) -> dict[str, Any]:

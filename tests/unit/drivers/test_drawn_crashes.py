@@ -32,9 +32,9 @@ from conformance.model.operations import (
     filler,
 )
 from conformance.sim import NO_CHOICES, RecordedChoices, SeededChoices
-from conformance.sim.disk import Patching
 from conformance.sim.disk.ops import Write
-from conformance.sim.disk.remains import release_numbers
+
+pytestmark = pytest.mark.usefixtures("patched")
 
 MARKED = load_file(Path(__file__).parents[2] / "variants" / "marked_files.py").marked_files
 TEMPORARY = re.compile(r"\.\w+\.tmp")
@@ -49,14 +49,6 @@ WRITTEN: tuple[Operation, ...] = (
 )
 MORE = Append(1, [filler(3, 9000), filler(4)])
 LOOK: tuple[Operation, ...] = (OpenInstance(2), OpenSession(2, 2, "s", "read"), Read(2))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patching() -> Iterator[None]:
-    """The patched functions, in place for the whole module."""
-    with Patching():
-        yield
-    release_numbers()
 
 
 @contextmanager

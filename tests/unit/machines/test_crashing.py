@@ -41,23 +41,15 @@ from conformance.report.events import FailureFound, ItemFinished
 from conformance.report.summary import summarise
 from conformance.runner import Plan, Settings, make_plan, run_item
 from conformance.sim import RecordedChoices
-from conformance.sim.disk import Patching
-from conformance.sim.disk.remains import release_numbers
 from reference_backend import jsonl
 from reference_backend.memory import memory
 from tests.unit.machines.planted import GOOD, Mapped, Unrepaired, Unsynced, planted
 
+pytestmark = pytest.mark.usefixtures("patched")
+
 VARIANTS = Path(__file__).parents[2] / "variants"
 MARKED = load_file(VARIANTS / "marked_files.py").marked_files
 PLAIN = load_file(VARIANTS / "plain_files.py")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patching() -> Iterator[None]:
-    """The patched functions, in place for the whole module."""
-    with Patching():
-        yield
-    release_numbers()
 
 
 @pytest.fixture
@@ -101,7 +93,7 @@ def crashes_of(program: tuple[Operation, ...]) -> list[Crash]:
 
 
 @pytest.fixture(scope="module")
-def drawn(patching: None) -> list[tuple[Operation, ...]]:
+def drawn(patched: None) -> list[tuple[Operation, ...]]:
     """The programs of one hunt."""
     with Workspace() as workspace, Watchdog() as watchdog:
         return hunted(GOOD.good_store, (workspace, watchdog), 40, 3).seen

@@ -11,7 +11,7 @@ from conformance.sim.disk import Patching, Recorder
 
 
 @pytest.fixture(scope="module")
-def patching() -> Iterator[Patching]:
+def patching(patched: None) -> Iterator[Patching]:
     """The patched functions, in place for a whole module of tests."""
     with Patching() as entered:
         yield entered
