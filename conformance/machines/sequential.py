@@ -387,6 +387,12 @@ def hunt(job: Job, kind: type[CallingMachine] = SequentialMachine, *, steps: int
         # flaky to Hypothesis; anything else is an error of the kit's own.
         if job.is_searching and job.kit_error is None and not job.spent:
             raise
+    finally:
+        # Hypothesis keeps every class of machines for good, and an exception the frames that it was raised through:
+        # all that was drawn and performed would stay in memory with them.
+        del machine.job
+        for finding in job.findings.values():
+            finding.violation.with_traceback(None)
 
 
 SEQUENTIAL = MachineSpec(
