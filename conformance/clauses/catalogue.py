@@ -125,6 +125,8 @@ def select(patterns: Sequence[str] = ()) -> tuple[Clause, ...]:
 
 def _matches(piece: str) -> set[str]:
     wanted = piece.upper()
+    if wanted in CLAUSES:
+        return {wanted}
     if wanted in AREAS:
         wanted += "-*"
     return {clause_id for clause_id in CLAUSES if fnmatch.fnmatchcase(clause_id, wanted)}

@@ -41,6 +41,9 @@ class Journal:
             file.truncate(SIZE)
         self._file = open(self.path, "r+b")  # noqa: SIM115
         self._map = mmap.mmap(self._file.fileno(), SIZE)
+        if hasattr(mmap, "MADV_RANDOM"):
+            # Most programs fill a page or two. Without a word the system makes megabytes ready for the first byte.
+            self._map.madvise(mmap.MADV_RANDOM)
         self._end = self._latest = 0
         self._map[0:1] = _IDLE
 
