@@ -7,12 +7,12 @@ are the loop's, are not. What only waits for a collection is collected first. No
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.model.history import LeftView
+from conformance.sim.disk import real
 
 _DESCRIPTORS = "/proc/self/fd"
 
@@ -63,12 +63,12 @@ def _open_descriptors() -> list[tuple[int, str]]:
     """Number and target of each open descriptor; none where the operating system does not tell."""
     found: list[tuple[int, str]] = []
     try:
-        numbers = os.listdir(_DESCRIPTORS)
+        numbers = real.listdir(_DESCRIPTORS)
     except OSError:
         return found
     for number in numbers:
         try:
-            found.append((int(number), os.readlink(f"{_DESCRIPTORS}/{number}")))
+            found.append((int(number), real.readlink(f"{_DESCRIPTORS}/{number}")))
         except OSError:
             # The descriptor of the listing itself is closed by now.
             continue

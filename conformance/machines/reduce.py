@@ -102,6 +102,7 @@ class _Best:
     def __init__(self, perform: Perform, result: ProgramResult, until: _Limit) -> None:
         self._perform = perform
         self._until = until
+        self._tried: dict[object, tuple[list[Operation], str]] = {}
         self.result = result
 
     @property
@@ -132,8 +133,17 @@ class _Best:
         fit = self.result.fit.renumbered(moved)
         if placements:
             fit = replace(fit, placements={**fit.placements, **placements})
+        # What is left out in vain for one clause is left out again for any: it comes to the same. The operations are
+        # kept, so that none of them is another one in the same place of memory.
+        key = (*map(id, operations), fit.continuing)
+        if not fit.placements and key in self._tried:
+            _, clause = self._tried[key]
+            if not clause or not accept(clause):
+                return False
         result = self._perform(Program(tuple(operations)), fit)
-        if result.violation is None or not accept(result.violation.clause):
+        clause = "" if result.violation is None else result.violation.clause
+        self._tried[key] = operations, clause
+        if not clause or not accept(clause):
             return False
         self.result = result
         return True
