@@ -145,9 +145,10 @@ def plan_for(
     )
 
 
-def part_of(plan: Plan, number: int, *, clauses: tuple[str, ...] = (), parts: int = 6) -> Plan:
-    """The plan with every machine, the scenarios of these clauses' areas, and one part of the other scenarios.
+def part_of(plan: Plan, number: int, *, clauses: tuple[str, ...] = (), near: int = 1, parts: int = 6) -> Plan:
+    """The plan with every machine, the scenarios of these clauses, and parts of the other scenarios.
 
+    One part of ``near`` is kept of what is about the areas of these clauses, and one of ``parts`` of everything else.
     Which part is decided by ``number``, so that a row of plans numbered one after the other covers all of them.
     Sweeps of faults are left to ``test_zero_alarms``, which makes them over the same backends. `make soak` leaves
     nothing out.
@@ -159,7 +160,8 @@ def part_of(plan: Plan, number: int, *, clauses: tuple[str, ...] = (), parts: in
     def is_kept(place: int, item: Item) -> bool:
         if not is_scenario(item):
             return not is_fault_sweep(item)
-        return place % parts == number % parts or any(clause.partition("-")[0] in areas for clause in item.clauses)
+        of = near if any(clause.partition("-")[0] in areas for clause in item.clauses) else parts
+        return place % of == number % of or not set(clauses).isdisjoint(item.clauses)
 
     return replace(plan, items=tuple(item for place, item in enumerate(plan.items) if is_kept(place, item)))
 
@@ -288,8 +290,8 @@ def kill(name: str, state: Path) -> Kill:
     return Kill(name, found.clause, found.item, len(calls), found)
 
 
-def perform(backend: str, program: Program) -> ProgramResult:
-    """Perform a program on the backend of that spec in a fresh world, the reference beside it."""
-    found = load_backend(backend, ROOT)
+def perform(backend: str | Backend, program: Program) -> ProgramResult:
+    """Perform a program on a backend, given by its spec or in hand, in a fresh world, the reference beside it."""
+    found = load_backend(backend, ROOT) if isinstance(backend, str) else backend
     with Workspace() as workspace:
         return run_program(found, program, workspace.fresh_root(), partner=partner_for(found))
