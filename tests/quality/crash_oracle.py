@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import inspect
 import json
 import os
 import random
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -278,8 +278,14 @@ class Wrong(Exception):
 
 def _asker() -> str:
     """The steps of the store that led to a sync, with their lines."""
-    frames = [each for each in traceback.extract_stack() if Path(each.filename).parent.name == "variants"]
-    return ">".join(f"{each.name}:{each.lineno}" for each in frames)
+    steps: list[str] = []
+    frame = inspect.currentframe()
+    while frame is not None:
+        code = frame.f_code
+        if os.path.basename(os.path.dirname(code.co_filename)) == "variants":
+            steps.append(f"{code.co_name}:{frame.f_lineno}")
+        frame = frame.f_back
+    return ">".join(reversed(steps))
 
 
 def _kind(path: str) -> str:
