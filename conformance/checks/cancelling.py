@@ -7,7 +7,7 @@ nothing is, and the next point is tried in the next session.
 from __future__ import annotations
 
 from conformance.checks.registry import scenario
-from conformance.checks.script import CREATED_AT, Script, batch, step
+from conformance.checks.script import CREATED_AT, Script, batch, header, step
 from conformance.clauses import Need
 from conformance.contract import SessionHeader
 from conformance.model.operations import (
@@ -94,10 +94,11 @@ def a_cancelled_flush_leaves_the_handle_usable(s: Script) -> None:
 
 @scenario("OWN-04", "SVC-11", needs=(Need.CANCEL,))
 def a_cancelled_create_takes_nothing(s: Script) -> None:
-    """A create is cancelled at every point, with another one behind it or not: the id is free, and can be created."""
+    """A create is refused, or cancelled at any point, with another one behind it or not: the id can be created."""
     a = s.instance()
     for number, point in enumerate(POINTS):
         name = f"s{number}"
+        s.create(a, header=header(name, created_at=-1))
         first, second = (Create(a, s.next_handle(), SessionHeader(id=name, created_at=CREATED_AT)) for _ in range(2))
         rows = [[step(first, cancels=[point])]]
         if number % 2:
@@ -111,6 +112,7 @@ def a_cancelled_create_takes_nothing(s: Script) -> None:
             if s.has(each.handle):
                 s.append(each.handle, batch(0, 1))
                 s.close(each.handle)
+        s.read(s.open(a, name))
         s.read(s.open(a, name))
     s.list(a)
 

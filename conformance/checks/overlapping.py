@@ -211,7 +211,12 @@ def a_sweep_waits_for_a_close_that_came_before(s: Script) -> None:
         w, e, v = s.create(a, f"w{number}"), s.create(a, f"e{number}"), s.create(a, f"v{number}")
         s.append(v, batch(0, 1))
         s.overlap(
-            [step(Append(w, batch(0, 2)), waits=False), step(Close(w), waits=False), step(Close(e), waits=False)],
+            [
+                step(Append(w, batch(0, 2)), waits=False),
+                step(Close(w), waits=False),
+                step(Close(e), waits=False),
+                step(FlushInstance(a)),
+            ],
             [step(FlushInstance(a), after=20)],
             [step(FlushInstance(a), after=50), step(Append(v, batch(1, 1))), step(Close(v))],
             jobs=jobs,
@@ -279,7 +284,7 @@ def who_opens_beside_a_close_goes_on_behind_it(s: Script) -> None:
         s.read(s.open(a, name))
 
 
-@scenario("READ-06", "FAULT-01", needs=(Need.FAULTS,))
+@scenario("READ-06", "FAULT-01", needs=(Need.FAULTS, Need.FRESH))
 def a_read_beside_a_failing_append_shows_none_of_it(s: Script) -> None:
     """An append is under way and will fail: whoever reads meanwhile sees nothing of it, and the next one is stored."""
     for number, jobs in enumerate(PACES):

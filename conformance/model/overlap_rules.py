@@ -103,6 +103,9 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         elif (ended := phase.with_faults(flight)) is not None:
             _note_hurried(judge, phase, flight)
             judge.redo(flight.begun, ended, _situation(phase, flight))
+            _note_given_up(judge, flight)
+            if flight.is_view and flight.resolved and overlap_views.is_made_beside_a_change(phase, flight):
+                judge.witness("FRESH-03")
         _half_stored(judge, phase, flight)
     _judge_sweeps(judge, phase)
     _judge_closes(judge, phase)
@@ -215,9 +218,17 @@ def _note_hurried(judge: Judge, phase: Phase, flight: Flight) -> None:
     if not isinstance(op, Append) or not flight.resolved or op.handle not in judge.world.handles:
         return
     close = phase.close_of(op.handle)
-    beside = close is not None and flight.begin < close.begin < flight.end
+    beside = close is not None and close.races(flight)
     if (beside or phase.closing(flight.instance, flight)) and op.events and all(map(is_event, op.events)):
         note_promise(judge.world.handles[op.handle].session, op.events, "CLOSE-06" if beside else "CLOSE-07")
+
+
+def _note_given_up(judge: Judge, flight: Flight) -> None:
+    """SEQ-08: its caller gave up an append or a flush that had ended by then: the handle stays usable all the same."""
+    if flight.given_up and isinstance(flight.op, Append | Flush) and flight.op.handle in judge.world.handles:
+        handle = judge.world.handles[flight.op.handle]
+        if not handle.closed:
+            handle.disturbed = handle.disturbed or "SEQ-08"
 
 
 # -- sweeps ------------------------------------------------------------------------------------------

@@ -36,6 +36,11 @@ def is_beside_a_change(phase: Phase, view: Flight) -> bool:
     return False
 
 
+def is_made_beside_a_change(phase: Phase, view: Flight) -> bool:
+    """Whether something that changes what it sees was called at the same time, though one ended before the other."""
+    return any(_may_change(each, view) and (view.races(each) or each.races(view)) for each in phase.made())
+
+
 def _may_change(change: Flight, view: Flight) -> bool:
     if change.is_view:
         return False
