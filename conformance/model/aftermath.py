@@ -70,6 +70,7 @@ class Recovery:
     While it is not fixed, the session's own log is the longest that it may have, and ``low`` the least.
 
     Attributes:
+        by: where a close that failed left it open, the instance whose close that was: it may hide what it left behind.
         others: further logs of which it may have a prefix, besides the session's own.
         low: how many events were shown, or must be there.
         fixed: the log is known.
@@ -89,6 +90,7 @@ class Recovery:
     damage: Damage
     low: int
     others: list[Log] = field(default_factory=list)
+    by: int | None = None
     fixed: bool = False
     shown: int = 0
     told: bool = False

@@ -29,7 +29,7 @@ from conformance.model.operations import (
     Stat,
 )
 from conformance.model.state import Handle, Session, World
-from conformance.model.transitions import materialise
+from conformance.model.transitions import materialise, touch
 from conformance.model.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -92,7 +92,11 @@ def leave_open(judge: Judge, trouble: Trouble, session: Session) -> None:
     )
     logs = (*(session.log + each for each in mishap.ghosts), list(session.log))
     prospect = Prospect(session.id, session.header, session.inherited, stake, logs, session)
+    failed = session.home
     crash_rules.leave(judge, prospect, Damage(fault=True))
+    if session.recovery is not None:
+        session.recovery.by = failed
+    touch(world, session)
     mishap.replaced, mishap.ghosts, mishap.hits = [*mishap.replaced, *mishap.ghosts], [], 0
 
 

@@ -219,6 +219,7 @@ class Judge:
             self.world.about[event.call] = None
 
     def _end(self, call: Call, event: Completion) -> None:
+        self.world.now = event.at
         outcome = event.outcome
         self.exact = False
         if isinstance(outcome, Skipped) or self.void:

@@ -43,6 +43,8 @@ def as_call(judge: Judge, op: HubFlush | Dispose, outcome: Outcome) -> Flush | C
         return None
     if isinstance(op, Dispose):
         judge.world.published.discard((op.instance, op.session))
+    if op.session in judge.world.blurred:
+        return None
     handle = active(judge, op.instance, op.session)
     if handle is not None and isinstance(op, HubFlush):
         return Flush(handle.number)
@@ -243,10 +245,19 @@ def _broken_barrier(
     seq = live.waiting[broken].event.get("seq") if isinstance(live.waiting[broken].event, dict) else None
     lost = live.lost and not live.waiting[broken].bad
     clause = "LIVE-10" if lost else "LIVE-14"
+    if judge.signal == "LIVE-06" and not isinstance(outcome, Raised):
+        # The hub hears of nothing, and the log of the program says it.
+        owner.closed = owner.unheard = True
+        end_ownership(owner)
+        if broken or not session.log or owner.dirty:
+            judge.world.blur(session)
+        live.waiting.clear()
+        live.owes = "LIVE-06"
+        return True
     if not isinstance(outcome, Raised):
         judge.fail(clause, f"rejected: the event published with seq {seq} cannot be stored behind {len(session.log)}")
     error = outcome.error
-    if lost and error.kind != CONTIGUITY:
+    if lost and not error.fault and CONTIGUITY not in {error.kind, *(each.kind for each in error.members)}:
         judge.fail(clause, "SessionContiguityError: events before it were lost with a close that failed")
     if not error.fault:
         names_seq(judge, error, seq)

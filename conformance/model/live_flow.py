@@ -86,7 +86,7 @@ def advance(judge: Judge) -> None:
         while window is not None and live.waiting and not live.held:
             due = live.waiting[0].at + round(window * 1_000_000)
             broken = broken_at(session)
-            joined = [each for each in live.waiting if each.at <= due]
+            joined = [each for each in live.waiting if each.at < due]
             if due >= judge.world.now or (broken is not None and broken < len(joined)):
                 # One that cannot be stored is told by the next barrier, and what stands before it is not bound either.
                 break
@@ -106,7 +106,9 @@ def background_failed(judge: Judge, op: Operation, faults: tuple[FaultView, ...]
     if not isinstance(op, Wait) or not any(each.error for each in faults):
         return
     for session, live in flowing(judge):
-        if not any(each.session in (None, session.id) for each in faults):
+        window = judge.capabilities.live_window
+        due = window is not None and live.waiting[0].at + round(window * 1_000_000) <= judge.world.now
+        if not due or not any(each.session in (None, session.id) for each in faults):
             continue
         live.held = live.failed = True
         if failing is not None and failing.sticky and WRITING & set(failing.calls):

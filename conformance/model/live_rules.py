@@ -36,7 +36,7 @@ def hub_create(judge: Judge, call: Call, op: HubCreate, outcome: Outcome) -> Non
 
 def publish(judge: Judge, call: Call, op: Publish, outcome: Outcome) -> None:
     """LIVE-07, LIVE-14: it is taken, or its producer is told that it never will be."""
-    if (op.instance, op.session) not in judge.world.published:
+    if (op.instance, op.session) not in judge.world.published or op.session in judge.world.blurred:
         return
     handle = active(judge, op.instance, op.session)
     if handle is None:

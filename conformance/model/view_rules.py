@@ -14,7 +14,7 @@ from conformance.model.service_rules import kind_of, reject_on_closed_service
 from conformance.model.state import STRONG_TAGS, Handle, Instance, Session
 from conformance.model.transitions import confirm, hush
 from conformance.model.values import same
-from conformance.model.views import check_snapshot, note_verdict
+from conformance.model.views import check_snapshot, hides, note_verdict
 from conformance.model.words import first_difference, log_text, snapshot_id
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     upto = op.offset + len(value)
     came_short = op.length is None or len(value) < op.length
     if session.recovery is not None and session.recovery.grown_at is None:
+        came_short = came_short and not hides(session, handle.instance)
         crash_rules.narrow(judge.world, session, upto if value else 0, upto if came_short else None)
     _admit_read(judge, handle, op, len(value), floor)
 

@@ -136,7 +136,12 @@ def _check_count(judge: Judge, instance: Instance, session: Session, view: Snaps
     if recovery is not None and recovery.grown_at is None:
         if not recovery.told:
             recovery.counted_by = instance.number
-        narrow(judge.world, session, count, count)
+        narrow(judge.world, session, count, None if hides(session, instance.number) else count)
+
+
+def hides(session: Session, instance: int) -> bool:
+    """Whether this instance may hide what a failed close of its own left behind, until it owns the session again."""
+    return session.recovery is not None and session.recovery.by == instance and session.owner is None
 
 
 def _equal_logs(one: tuple[Session, int], other: tuple[Session, int]) -> bool:

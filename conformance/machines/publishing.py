@@ -1,0 +1,252 @@
+"""The live machine: sessions that publish, in virtual time, with appends by hand, barriers, owners that come and go,
+and storage that fails and heals.
+
+A program is made from seeded choices and performed step by step. Time passes between its calls by parts of the declared
+window, to the microsecond before and behind its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.clauses import Need, Violation
+from conformance.contract import Capabilities, SessionHeader
+from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.machines.overlapping import STRIDE
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Dispose,
+    Fail,
+    Flush,
+    FlushInstance,
+    Heal,
+    HubCreate,
+    HubFlush,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Publish,
+    Read,
+    ReadWarnings,
+    Stat,
+    Wait,
+)
+from conformance.sim import Choices, SeededChoices
+
+AT = 1_700_000_000_000
+
+STEPS = 16
+"""Steps of one program, at most; some are a few calls."""
+
+MODES = (["write"], ["sync"], ["write", "sync"])
+"""Which storage calls fail."""
+
+SECOND = 1_000_000
+
+
+@dataclass(slots=True)
+class _Producer:
+    """A session as its producer sees it.
+
+    Attributes:
+        writer: the handle that owns it, or None. length: the seq of the event that comes next.
+    """
+
+    name: str
+    writer: int | None = None
+    length: int = 0
+
+
+@dataclass(slots=True)
+class _Maker:
+    choices: Choices
+    window_us: int
+    fails: bool
+    handles: int = 0
+    serial: int = 0
+    instance: int = 1
+    failing: bool = False
+    producers: list[_Producer] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+
+    def handle(self) -> int:
+        self.handles += 1
+        return self.handles
+
+    def event(self, seq: int) -> dict[str, Any]:
+        """No two events of a program are alike."""
+        self.serial += 1
+        return {"type": "user/message", "seq": seq, "time": AT + seq, "data": {"n": self.serial, "list": [seq]}}
+
+    def make(self) -> list[Operation]:
+        choices = self.choices
+        self.operations.append(OpenInstance(1))
+        for number in range(1 + choices.draw(2, "sessions")):
+            producer = _Producer(f"s{number + 1}")
+            self.producers.append(producer)
+            self.own(producer, new=True)
+            self.operations.append(HubCreate(self.instance, producer.name))
+        for _ in range(3 + choices.draw(STEPS - 2, "steps")):
+            self.step(choices.pick(self.producers, "session"))
+        self.end()
+        return self.operations
+
+    def own(self, producer: _Producer, *, new: bool = False) -> None:
+        number = self.handle()
+        if new:
+            header = SessionHeader(id=producer.name, created_at=AT)
+            self.operations.append(Create(self.instance, number, header))
+        else:
+            self.operations.append(OpenSession(self.instance, number, producer.name, "write"))
+        producer.writer = number
+
+    def step(self, producer: _Producer) -> None:
+        what = self.choices.draw(12 if self.fails else 11, "step")
+        if what < 4:
+            self.publish(producer)
+        elif what < 7:
+            self.wait()
+        elif what == 7:
+            self.look(producer)
+        elif what == 8:
+            self.append(producer)
+        elif what == 9:
+            self.barrier(producer)
+        elif what == 10:
+            self.change_owner(producer)
+        else:
+            self.storage()
+
+    def publish(self, producer: _Producer) -> None:
+        for _ in range(1 + self.choices.draw(3, "events")):
+            event = self.event(producer.length)
+            scribble = self.choices.draw(4, "overwritten") == 3
+            self.operations.append(Publish(self.instance, producer.name, event, scribble))
+            if producer.writer is not None:
+                producer.length += 1
+
+    def wait(self) -> None:
+        window = self.window_us
+        pauses = (window + 1, window, window - 1, window // 2, window // 3, 1, 3 * window, 10 * window)
+        self.operations.append(Wait(self.choices.pick(pauses, "pause") / SECOND))
+
+    def look(self, producer: _Producer) -> None:
+        if producer.writer is not None and not self.choices.flag("other handle"):
+            self.operations.append(Read(producer.writer))
+        else:
+            reader = self.handle()
+            self.operations += [
+                OpenSession(self.instance, reader, producer.name, "read"),
+                Read(reader),
+                Close(reader),
+            ]
+        if self.choices.flag("stat"):
+            self.operations.append(Stat(self.instance, producer.name))
+
+    def append(self, producer: _Producer) -> None:
+        """By hand: behind what was published, or at a seq that may be taken already."""
+        if producer.writer is None:
+            return
+        back = self.choices.draw(4, "back")
+        first = max(0, producer.length - (back - 1 if back > 1 else 0))
+        count = 1 + self.choices.draw(2, "events")
+        self.operations.append(Append(producer.writer, [self.event(first + each) for each in range(count)]))
+        if first == producer.length:
+            producer.length += count
+
+    def barrier(self, producer: _Producer) -> None:
+        calls: list[Operation] = [HubFlush(self.instance, producer.name), FlushInstance(self.instance)]
+        if producer.writer is not None:
+            calls.insert(1, Flush(producer.writer))
+        self.operations.append(self.choices.pick(calls, "barrier"))
+
+    def change_owner(self, producer: _Producer) -> None:
+        """Close or dispose; the next owner reads first, so that its producer goes on where the log ends."""
+        if producer.writer is None:
+            self.own(producer)
+            return
+        if self.choices.draw(3, "disposed") == 2 and not self.failing:
+            self.operations += [Dispose(self.instance, producer.name), Close(producer.writer)]
+            self.operations.append(HubCreate(self.instance, producer.name))
+        else:
+            self.operations.append(Close(producer.writer))
+        producer.writer = None
+        if not self.choices.flag("nobody for a while"):
+            self.own(producer)
+            if producer.writer is not None:
+                self.operations.append(Read(producer.writer))
+
+    def storage(self) -> None:
+        if self.failing:
+            self.operations += [ReadWarnings(), Heal()]
+        else:
+            calls = list(self.choices.pick(MODES, "fails"))
+            self.operations.append(Fail(calls, 1 + self.choices.draw(3, "nth"), sticky=self.choices.flag("sticky")))
+        self.failing = not self.failing
+
+    def end(self) -> None:
+        """Storage works, everything is flushed and closed, and another instance reads it."""
+        if self.failing:
+            self.operations += [ReadWarnings(), Heal()]
+        for producer in self.producers:
+            self.operations.append(HubFlush(self.instance, producer.name))
+            self.look(producer)
+        self.operations += [CloseInstance(self.instance), OpenInstance(2)]
+        for producer in self.producers:
+            reader = self.handle()
+            self.operations += [OpenSession(2, reader, producer.name, "read"), Read(reader)]
+
+
+def publishing_program(choices: Choices, capabilities: Capabilities, *, fails: bool = False) -> list[Operation]:
+    """The operations of one program; the same choices make the same program. ``fails``: storage may fail in it."""
+    window = capabilities.live_window
+    maker = _Maker(choices, round((1.0 if window is None else window) * SECOND), fails)
+    operations = maker.make()
+    if capabilities.storage == "memory":
+        return [each for each in operations[: operations.index(OpenInstance(2))] if not isinstance(each, CloseInstance)]
+    return operations
+
+
+def hunt(job: Job, *, fails: bool) -> None:
+    """Perform program after program until the job's examples or time are used up; findings are left in the job.
+
+    Raises:
+        SetupError: the backend could not be opened. NotMeasured: it does to its files what the kit cannot see.
+    """
+    try:
+        for number in range(job.max_examples):
+            job.check_budget()
+            choices = SeededChoices(job.seed * STRIDE + number)
+            execution = job.begin(alone=True, crashes=fails)
+            try:
+                for operation in publishing_program(choices, job.backend.capabilities, fails=fails):
+                    job.check_budget()
+                    execution.do(operation)
+            except Violation as violation:
+                if job.found(violation, execution):
+                    return
+            finally:
+                job.end(execution)
+    except BudgetSpent:
+        return
+
+
+PUBLISHING = MachineSpec(
+    name="live",
+    clauses=tuple(f"LIVE-{number:02}" for number in (1, 2, 3, 6, 7, 8, 10, 12, 13)),
+    needs=frozenset({Need.LIVE, Need.CLOCK}),
+    title="what sessions publish is stored in order and in time, whatever else is called",
+    hunt=lambda job: hunt(job, fails=False),
+)
+
+PUBLISHING_FAULTS = MachineSpec(
+    name="live-faults",
+    clauses=("LIVE-04", "LIVE-05", "LIVE-10", "LIVE-13"),
+    needs=frozenset({Need.LIVE, Need.CLOCK, Need.FAULTS}),
+    title="what sessions publish while storage fails is kept in order, told and stored once",
+    hunt=lambda job: hunt(job, fails=True),
+)
