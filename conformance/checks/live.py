@@ -78,7 +78,7 @@ def what_comes_during_a_drain_is_the_next_batch(s: Script) -> None:
     s.read(s.open(a))
 
 
-@scenario("LIVE-03", "LIVE-01", needs=LIVE)
+@scenario("LIVE-03", needs=LIVE)
 def a_flush_by_the_hub_stores_what_was_published(s: Script) -> None:
     """``session/flush`` does not wait for the window, and is a barrier."""
     a, w = begin(s)
@@ -90,6 +90,23 @@ def a_flush_by_the_hub_stores_what_was_published(s: Script) -> None:
     publish(s, a, 4, 1)
     s.hub_flush(a)
     s.hub_flush(a)
+    s.read(s.open(a))
+    s.wait(1)
+    s.hub_flush(a)
+    s.read(w)
+
+
+@scenario("LIVE-03", needs=TIMED)
+def a_flush_waits_for_the_drain_under_way(s: Script) -> None:
+    """``session/flush`` comes while what waited is being stored: it resolves when that is done."""
+    a, w = begin(s)
+    window = s.window_us
+    for first in (0, 2):
+        s.overlap(
+            [step(Publish(a, "s1", event(seq)), waits=False) for seq in (first, first + 1)],
+            [step(HubFlush(a, "s1"), after=window + 2_000), step(Read(w))],
+            jobs=DRAINS,
+        )
     s.read(s.open(a))
 
 
@@ -240,7 +257,7 @@ def an_append_by_hand_beside_what_waits(s: Script) -> None:
     s.read(s.open(a))
 
 
-@scenario("LIVE-12", "LIVE-02", needs=TIMED)
+@scenario("LIVE-12", needs=TIMED)
 def appends_by_hand_beside_a_drain(s: Script) -> None:
     """The window ends while appends by hand are under way: whatever is stored first, the order holds."""
     a, w = begin(s)
@@ -260,8 +277,8 @@ def appends_by_hand_beside_a_drain(s: Script) -> None:
 @scenario("LIVE-14", needs=LIVE)
 def what_cannot_be_stored_is_told(s: Script) -> None:
     """An event is published that can never be stored: its producer hears of it, or every flush and the close do."""
+    a = s.instance()
     for number, bad in enumerate((event(1, data={"set": {1, 2}}), event(3), event(0), {"type": "user/message"})):
-        a = s.instance()
         name = f"s{number}"
         w = s.create(a, name)
         s.hub_create(a, name)
@@ -270,5 +287,6 @@ def what_cannot_be_stored_is_told(s: Script) -> None:
         s.hub_flush(a, name)
         s.flush(w)
         s.read(w)
+        s.flush_all(a)
         s.close(w)
-        s.close_all(a)
+    s.close_all(a)

@@ -266,9 +266,9 @@ class Script:
         """``session/disposed``."""
         return self._execution.do(Dispose(instance, session))
 
-    def flood(self, instance: int, session: str = "s1", *, first: int, count: int) -> Outcome:
+    def flood(self, instance: int, session: str = "s1", *, first: int, count: int, width: int = 100) -> Outcome:
         """Publish many events, until one is not taken."""
-        return self._execution.do(Flood(instance, session, first, count))
+        return self._execution.do(Flood(instance, session, first, count, width))
 
     def read_warnings(self) -> Outcome:
         """What was logged as a warning since the last time."""

@@ -33,6 +33,13 @@ def promised(session: Session, seq: int) -> str:
     return next((clause for first, end, clause in session.promised if first <= seq < end), "")
 
 
+def on_its_way(session: Session) -> str:
+    """The clause by which published events came into the log that nobody has read back since, or ""."""
+    seq = min(session.verified, len(session.log) - 1)
+    found = promised(session, seq)
+    return found if found.startswith("LIVE") else ""
+
+
 def suspect(session: Session, *, but: str = "") -> str:
     """The clause about the latest operation that must not have changed the log, or "" where there was none.
 
@@ -69,6 +76,8 @@ def present(judge: Judge, instance: Instance, session: Session, fresh: str) -> s
     tag = suspect(session)
     if instance.number in session.shown and (tag in STRONG_TAGS if session.pending else tag):
         return tag
+    if session.log and not session.verified and on_its_way(session):
+        return on_its_way(session)
     if session.pending or (not session.durable and not session.log):
         return "MAT-01"
     if session.home != instance.number:
@@ -132,7 +141,11 @@ def raising(judge: Judge, handle: Handle, offset: int, length: int | None) -> st
     if (offset and offset >= len(session.log)) or length == 0:
         return "READ-01"
     tag = suspect(session)
-    return tag if tag and session.log and session.verified == len(session.log) else stale(judge, handle)
+    if tag and session.log and session.verified == len(session.log):
+        return tag
+    if session.live is not None and session.verified in session.live.scribbled:
+        return "LIVE-08"
+    return on_its_way(session) or stale(judge, handle)
 
 
 def missing(judge: Judge, handle: Handle, seq: int, *, bounded: bool = False) -> str:

@@ -239,7 +239,8 @@ class Judge:
             self._end_signal(call, outcome, event)
         elif not live_calls.takes(self, call.operation, outcome, event.faults):
             usual = self._situation
-            self._situation = {**live_calls.situation(self, call.operation), **usual} if self.world.live else usual
+            if self.world.live:
+                self._situation = {**usual, **live_calls.situation(self, call.operation, outcome)}
             try:
                 self._end_call(call, outcome, event)
             finally:
@@ -262,6 +263,7 @@ class Judge:
             return
         self.signal = "LIVE-03" if isinstance(op, HubFlush) else "LIVE-06"
         self._situation = dict.fromkeys(("OWN-11", "MAT-04", "SEQ-09", "CLOSE-03"), self.signal)
+        self._situation = {**self._situation, **live_calls.situation(self, handles, outcome)}
         try:
             if not live_calls.takes(self, handles, outcome, event.faults):
                 self._end_call(Call(call.number, handles, call.floors), outcome, event)

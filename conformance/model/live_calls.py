@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conformance.model import blame
 from conformance.model.batches import batch_refusals
 from conformance.model.history import ErrorView, FaultView, Outcome, Raised, SnapshotView
 from conformance.model.live_flow import active, background_failed, broken_at, flowing, hold, live_of, names_seq, promote
@@ -84,10 +85,21 @@ def closed_after_disposal(judge: Judge, handle: Handle, outcome: Outcome) -> boo
     return True
 
 
-def situation(judge: Judge, op: Operation) -> dict[str, str]:
-    """Clause -> LIVE-06, where it is broken because a session's end did not close the handle."""
+BARRIERS = ("OWN-11", "MAT-04", "SEQ-01", "SEQ-09", "CLOSE-03", "CLOSE-07", "FLUSH-01")
+"""What a mutation breaks that is rejected for no reason."""
+
+
+def situation(judge: Judge, op: Operation, outcome: Outcome) -> dict[str, str]:
+    """Clause -> the one about the live path because of which it is broken.
+
+    A session's end did not close the handle (LIVE-06); or a mutation is rejected, and what was published before it is
+    the only thing that is out of the ordinary.
+    """
     for session in judge.world.live.values():
         live, owner = session.live, session.owner
+        found = blame.on_its_way(session)
+        if isinstance(outcome, Raised) and owner is not None and found and _is_mutation_of(op, owner):
+            return dict.fromkeys(BARRIERS, found)
         if live is None or live.ended is None:
             continue
         if owner is not None and owner.number != live.ended:
@@ -97,6 +109,12 @@ def situation(judge: Judge, op: Operation) -> dict[str, str]:
         elif isinstance(op, OpenSession) and op.session == session.id and op.access == "write":
             return dict.fromkeys(("OWN-02", "OWN-03", "OWN-04"), "LIVE-06")
     return {}
+
+
+def _is_mutation_of(op: Operation, owner: Handle) -> bool:
+    if isinstance(op, FlushInstance | CloseInstance):
+        return op.instance == owner.instance
+    return isinstance(op, Append | Flush | Close) and op.handle == owner.number
 
 
 def takes(judge: Judge, op: Operation, outcome: Outcome, faults: tuple[FaultView, ...]) -> bool:
@@ -211,9 +229,10 @@ def _barrier(judge: Judge, op: Operation, session: Session, outcome: Outcome) ->
         return _broken_barrier(judge, op, session, owner, broken, outcome)
     if isinstance(outcome, Raised):
         return _failed_barrier(judge, op, session, live, outcome.error, clause)
-    judge.witness("LIVE-05" if live.failed else clause)
+    judge.witness(*(("LIVE-04", "LIVE-05") if live.failed else (clause,)))
     promote(judge, session, len(live.waiting), "LIVE-05" if live.failed else clause)
     live.held = live.failed = False
+    live.first_try, live.tries = None, 0
     return False
 
 
@@ -221,7 +240,9 @@ def _failed_barrier(judge: Judge, op: Operation, session: Session, live: Live, e
     if not error.fault:
         if isinstance(op, FlushInstance | CloseInstance):
             return False
-        if live.failed or live.held:
+        if error.kind == CONTIGUITY and error.got is not None and error.got < live.seeded:
+            clause = "LIVE-09"
+        elif live.failed or live.held:
             clause = "LIVE-04" if error.kind == CONTIGUITY else "LIVE-05"
         judge.fail(clause, f"resolved: {len(live.waiting)} published events wait, and nothing fails")
     live.failed = live.held = True

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from conformance.model.judge import Judge
 
 WRITING = frozenset({"write", "sync"})
+TRIES = 4
+"""Storage calls of a later try for each one of the first, at most."""
 
 
 def active(judge: Judge, instance: int, name: str) -> Handle | None:
@@ -108,11 +110,33 @@ def background_failed(judge: Judge, op: Operation, faults: tuple[FaultView, ...]
     for session, live in flowing(judge):
         window = judge.capabilities.live_window
         due = window is not None and live.waiting[0].at + round(window * 1_000_000) <= judge.world.now
-        if not due or not any(each.session in (None, session.id) for each in faults):
+        met = sum(bool(each.error) and each.session in (None, session.id) for each in faults)
+        if not due or not met:
             continue
         live.held = live.failed = True
         if failing is not None and failing.sticky and WRITING & set(failing.calls):
             live.owes = "LIVE-04"
+            _count_tries(judge, live, met)
+
+
+def _count_tries(judge: Judge, live: Live, met: int) -> None:
+    """LIVE-04: what failed is tried again once for each window, whatever is published meanwhile."""
+    window, ended = judge.capabilities.live_window, judge.world.now
+    if window is None:
+        return
+    if live.first_try is None:
+        live.first_try = ended, met
+        return
+    live.tries += met
+    began, first = live.first_try
+    # One try may come to more calls than another, and may begin in this window or in the next.
+    most = TRIES * first * (2 + (ended - began) / max(window * 1_000_000, 1))
+    if live.tries > most:
+        judge.fail(
+            "LIVE-04",
+            "what failed in the background to be tried again at most once for each window, or by the next flush",
+            f"{live.tries} calls of the storage failed in {ended - began:,} us, of which one try takes {first}",
+        )
 
 
 def names_seq(judge: Judge, error: ErrorView, seq: Any) -> None:

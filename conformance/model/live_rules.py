@@ -31,7 +31,7 @@ def hub_create(judge: Judge, call: Call, op: HubCreate, outcome: Outcome) -> Non
     judge.world.published.add((op.instance, op.session))
     handle = active(judge, op.instance, op.session)
     if handle is not None and op.events and not handle.session.opaque:
-        live_of(judge, handle.session).seeded = True
+        live_of(judge, handle.session).seeded = len(op.events)
 
 
 def publish(judge: Judge, call: Call, op: Publish, outcome: Outcome) -> None:
@@ -93,7 +93,8 @@ def flood(judge: Judge, call: Call, op: Flood, outcome: Outcome) -> None:
                 f"memory that grows by {FLOOD_LIMIT:,} bytes at most, or a producer who is told",
                 f"it grew by {value.grown:,} bytes, and all {value.taken:,} events were taken",
             )
-        judge.witness("LIVE-11")
+        if value.error or op.count * op.width > FLOOD_LIMIT:
+            judge.witness("LIVE-11")
 
 
 def read_warnings(judge: Judge, call: Call, op: ReadWarnings, outcome: Outcome) -> None:

@@ -31,7 +31,9 @@ class Live:
         lost: a close that failed may have lost events.
         owes: the clause for which a warning with the session's id must have been logged, or "".
         scribbled: seqs of events that the producer overwrote after publication.
-        seeded: its session was published with events that had been appended by hand.
+        seeded: with so many events its session was published, that had been appended by hand.
+        first_try: when storage first failed in the background since the latest barrier, and how many of its calls did.
+        tries: how many of its calls failed in the background since then.
         handle: the number of the handle that what was published latest went to, or None.
         moved: it went to another one before, and nothing that went to this one is known to be stored (LIVE-10).
         ended: the number of the handle that the session's end closed (LIVE-06), until the session is owned again.
@@ -43,7 +45,9 @@ class Live:
     lost: bool = False
     owes: str = ""
     scribbled: set[int] = field(default_factory=set)
-    seeded: bool = False
+    seeded: int = 0
+    first_try: tuple[int, int] | None = None
+    tries: int = 0
     handle: int | None = None
     moved: bool = False
     ended: int | None = None

@@ -88,7 +88,7 @@ def warned(*messages: str) -> Step:
 
 def flood(taken: int, grown: int, error: str = "") -> Step:
     """Very many events from seq 1 on."""
-    return Step(Flood(1, "s", 1, taken), Returned(FloodView(taken, grown, error)))
+    return Step(Flood(1, "s", 1, taken, 1_000), Returned(FloodView(taken, grown, error)))
 
 
 def names(step: Step, seq: int, kind: str = "ValueError") -> Step:
