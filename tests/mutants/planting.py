@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from conformance.contract import Backend
+from conformance.contract import Backend, SessionEvent, SessionHub
 from reference_backend import JsonlPersistence, jsonl
 from reference_backend.handle import WriteHandle
+from reference_backend.live import LiveQueue, subscribe
 from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
 from reference_backend.memory import _Session as Session
 from reference_backend.zstd_codec import ZstdCodec
@@ -56,10 +57,12 @@ __all__ = [
     "FILES",
     "FRAMES",
     "GOOD",
+    "LIVE_QUEUE",
     "MEMORY",
     "NEXT",
     "QUEUED",
     "ROWS",
+    "SIGNALS",
     "BufferedFiles",
     "BufferedHandle",
     "Crashes",
@@ -69,6 +72,7 @@ __all__ = [
     "GoodHandle",
     "Ground",
     "JsonlPersistence",
+    "LiveQueue",
     "MemoryHandle",
     "MemoryPersistence",
     "Mutant",
@@ -79,6 +83,7 @@ __all__ = [
     "RowsHandle",
     "RowsStore",
     "Session",
+    "Signals",
     "Stored",
     "WriteHandle",
     "bytes_in",
@@ -154,12 +159,19 @@ class Mutant(Backend):
 
 @dataclass(frozen=True)
 class Ground:
-    """A conforming backend as mutants grow in it: ``build(service, handle)`` opens it with these two classes."""
+    """A conforming backend as mutants grow in it: ``build(service, handle)`` makes it of these two classes.
+
+    Attributes:
+        seam: the field of the backend that is made so.
+        part: which part of it the classes are, where that is not its service and its handles.
+    """
 
     backend: Backend
     service: type[Any]
     handle: type[Any]
-    build: Callable[[type[Any], type[Any]], Factory]
+    build: Callable[[type[Any], type[Any]], Callable[..., Any]]
+    seam: str = "open"
+    part: str = ""
     _twins: dict[str, Backend] = field(default_factory=dict)
 
     def healthy(self, defective: type[Any]) -> Backend:
@@ -168,9 +180,9 @@ class Ground:
         if kind not in self._twins:
             service = type("HealthyService", (self.service,), {}) if kind == "service" else self.service
             handle = type("HealthyHandle", (self.handle,), {"__slots__": ()}) if kind == "handle" else self.handle
-            name = f"healthy-{kind}-of-{self.backend.name}"
+            name = f"healthy-{self.part or kind}-of-{self.backend.name}"
             self._twins[kind] = Backend(
-                **{**_fields_of(self.backend), "name": name, "open": self.build(service, handle)}
+                **{**_fields_of(self.backend), "name": name, self.seam: self.build(service, handle)}
             )
         return self._twins[kind]
 
@@ -202,7 +214,7 @@ def planted(
             raise TypeError(f"{defective!r}: expected a documented subclass of {ground.service} or {ground.handle}")
         in_service = issubclass(defective, ground.service)
         service, handle = (defective, ground.handle) if in_service else (ground.service, defective)
-        given = {**_fields_of(ground.backend), "name": defective.__name__, "open": ground.build(service, handle)}
+        given = {**_fields_of(ground.backend), "name": defective.__name__, ground.seam: ground.build(service, handle)}
         return Mutant(
             **given,
             breaks=breaks,
@@ -222,8 +234,10 @@ def _by_attribute(service: type[Any], handle: type[Any]) -> Factory:
     return type(service.__name__, (service,), {"handle_type": handle})
 
 
-def _by_exchange(handle_of_ground: type[Any], open_with: Callable[[type[Any], Path], Any]) -> Any:
-    """The others name the class themselves, so a handle gets its class when it is handed out."""
+def _by_exchange(
+    handle_of_ground: type[Any], open_with: Callable[[type[Any], Path], Any], part: str = ""
+) -> Callable[[type[Any], type[Any]], Factory]:
+    """The others name the class themselves, so a handle, or a part of it, gets its class when it is handed out."""
 
     def build(service: type[Any], handle: type[Any]) -> Factory:
         class Exchanging(service):  # type: ignore[misc]
@@ -234,8 +248,9 @@ def _by_exchange(handle_of_ground: type[Any], open_with: Callable[[type[Any], Pa
                 return _exchanged(await super().open(*args))
 
         def _exchanged(made: Any) -> Any:
-            if type(made) is handle_of_ground:
-                made.__class__ = handle
+            exchanged = getattr(made, part, None) if part else made
+            if type(exchanged) is handle_of_ground:
+                exchanged.__class__ = handle
             return made
 
         return lambda root: open_with(Exchanging, root)
@@ -253,6 +268,45 @@ FRAMES = Ground(
     _by_exchange(WriteHandle, lambda service, root: service(root, ZstdCodec())),
 )
 """The reference; its write handles can be replaced."""
+
+LIVE_QUEUE = Ground(
+    jsonl,
+    JsonlPersistence,
+    LiveQueue,
+    _by_exchange(LiveQueue, lambda service, root: service(root, ZstdCodec()), "_live"),
+    part="queue",
+)
+"""The reference; the queue of published events in its write handles can be replaced."""
+
+
+class Signals:
+    """How the reference answers the signals of the hub, one method for each."""
+
+    def __init__(self, persistence: JsonlPersistence, hub: SessionHub) -> None:
+        self.persistence = persistence
+        self.hub = hub
+        subscribe(persistence, self)  # type: ignore[arg-type]
+
+    def subscribe(self, *, on_event: Any, on_flush: Any, on_disposed: Any) -> Callable[[], None]:
+        """Subscribe these in place of the reference."""
+        self._usual = on_event, on_flush, on_disposed
+        return self.hub.subscribe(on_event=self.event, on_flush=self.flush, on_disposed=self.disposed)
+
+    def event(self, session_id: str, event: SessionEvent) -> None:
+        """``session/event``."""
+        self._usual[0](session_id, event)
+
+    async def flush(self, session_id: str) -> None:
+        """``session/flush``."""
+        await self._usual[1](session_id)
+
+    def disposed(self, session_id: str) -> Any:
+        """``session/disposed``."""
+        return self._usual[2](session_id)
+
+
+SIGNALS = Ground(jsonl, Signals, Signals, lambda service, handle: service, seam="live", part="signals")
+"""The reference; what it does about the signals of the hub can be replaced."""
 
 FILES = Ground(plain_files, PlainFiles, PlainHandle, _by_attribute)
 """A file of JSON lines for each session."""
