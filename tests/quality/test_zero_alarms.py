@@ -38,9 +38,9 @@ from tests.quality.matrix import (
 
 pytestmark = pytest.mark.usefixtures("patched")
 
-EXAMPLES = {"sequential": 12, "crash": 4, "fault": 4, "overlap": 40}
+EXAMPLES = {"sequential": 12, "crash": 4, "fault": 4, "overlap": 40, "overlap-faults": 20}
 if IS_SOAK:
-    EXAMPLES = {"sequential": 200, "crash": 50, "fault": 50, "overlap": 2_000}
+    EXAMPLES = {"sequential": 200, "crash": 50, "fault": 50, "overlap": 2_000, "overlap-faults": 1_000}
 """Programs of a machine in one run."""
 
 SEEDS = range(1, 21 if IS_SOAK else 4)
