@@ -8,10 +8,19 @@ from conformance.machines.failing import FAILING
 from conformance.machines.faulting import fault_sweeps
 from conformance.machines.job import Finding, Job, MachineSpec
 from conformance.machines.overlapping import OVERLAPPING, OVERLAPPING_FAULTS
+from conformance.machines.publishing import PUBLISHING, PUBLISHING_FAULTS
 from conformance.machines.sequential import SEQUENTIAL
 from conformance.machines.sweep import Tier, sweeps
 
-MACHINES: tuple[MachineSpec, ...] = (SEQUENTIAL, OVERLAPPING, OVERLAPPING_FAULTS, CRASHING, FAILING)
+MACHINES: tuple[MachineSpec, ...] = (
+    SEQUENTIAL,
+    OVERLAPPING,
+    PUBLISHING,
+    OVERLAPPING_FAULTS,
+    PUBLISHING_FAULTS,
+    CRASHING,
+    FAILING,
+)
 """Every machine, in the order in which they run."""
 
 __all__ = ["MACHINES", "Finding", "Job", "MachineSpec", "Tier", "damage_sweeps", "fault_sweeps", "sweeps"]

@@ -21,9 +21,10 @@ from hypothesis.stateful import initialize, precondition, rule
 
 import strategies
 from conformance.clauses import Need
+from conformance.machines.calling import CallingMachine
 from conformance.machines.draws import INDEX, POOLS, SESSION
 from conformance.machines.job import Job, MachineSpec
-from conformance.machines.sequential import CallingMachine, hunt
+from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
 from conformance.model.operations import (
     Append,

@@ -16,11 +16,12 @@ from hypothesis.stateful import initialize, precondition, rule
 
 import strategies
 from conformance.clauses import Need
+from conformance.machines.calling import CallingMachine
 from conformance.machines.crashing import ABOUT, STEPS, CrashingMachine
 from conformance.machines.draws import INDEX, POOLS
 from conformance.machines.faulting import CLAUSES_OF_FAULTS, GROUPS, Mode
 from conformance.machines.job import Job, MachineSpec
-from conformance.machines.sequential import CallingMachine, hunt
+from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
 from conformance.model.history import Raised
 from conformance.model.operations import Append, Close, Flush, Heal, Operation, Read, Stat

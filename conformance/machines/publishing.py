@@ -131,7 +131,7 @@ class _Maker:
 
     def wait(self) -> None:
         window = self.window_us
-        pauses = (window + 1, window, window - 1, window // 2, window // 3, 1, 3 * window, 10 * window)
+        pauses = (window + 1, window, max(window - 1, 0), window // 2, window // 3, 1, 3 * window, 10 * window)
         self.operations.append(Wait(self.choices.pick(pauses, "pause") / SECOND))
 
     def look(self, producer: _Producer) -> None:

@@ -88,7 +88,7 @@ def advance(judge: Judge) -> None:
         while window is not None and live.waiting and not live.held:
             due = live.waiting[0].at + round(window * 1_000_000)
             broken = broken_at(session)
-            joined = [each for each in live.waiting if each.at < due]
+            joined = [each for each in live.waiting if each.at < due] or live.waiting[:1]
             if due >= judge.world.now or (broken is not None and broken < len(joined)):
                 # One that cannot be stored is told by the next barrier, and what stands before it is not bound either.
                 break

@@ -38,9 +38,25 @@ from tests.quality.matrix import (
 
 pytestmark = pytest.mark.usefixtures("patched")
 
-EXAMPLES = {"sequential": 12, "crash": 4, "fault": 4, "overlap": 40, "overlap-faults": 20}
+EXAMPLES = {
+    "sequential": 12,
+    "crash": 4,
+    "fault": 4,
+    "overlap": 40,
+    "overlap-faults": 20,
+    "live": 30,
+    "live-faults": 30,
+}
 if IS_SOAK:
-    EXAMPLES = {"sequential": 200, "crash": 50, "fault": 50, "overlap": 2_000, "overlap-faults": 1_000}
+    EXAMPLES = {
+        "sequential": 200,
+        "crash": 50,
+        "fault": 50,
+        "overlap": 2_000,
+        "overlap-faults": 1_000,
+        "live": 1_000,
+        "live-faults": 1_000,
+    }
 """Programs of a machine in one run."""
 
 SEEDS = range(1, 21 if IS_SOAK else 4)

@@ -135,7 +135,7 @@ WINDOWS = (
     case("LIVE-02", *TWO, LATE, read(1, events(0, 2)), wrong=read(1, events(0))),
     case("LIVE-02", *ONE, passes(WINDOW // 2), *publish(*events(1)), passes(WINDOW // 2 + 1), read(1, events(0, 2)),
          wrong=read(1, [])),
-    case("LIVE-02", *ONE, passes(WINDOW), *publish(*events(1)), passes(1), read(1, events(0, 2)), wrong=read(1, [])),
+    case("LIVE-01", *ONE, passes(WINDOW), *publish(*events(1)), passes(1), read(1, events(0, 2)), wrong=read(1, [])),
     case("LIVE-02", *TWO, LATE, read(1, events(0, 2)), wrong=read(1, [*events(1), *events(0)])),
 )  # fmt: skip
 
