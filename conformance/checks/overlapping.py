@@ -271,15 +271,16 @@ def who_opens_beside_a_close_goes_on_behind_it(s: Script) -> None:
     for number, jobs in enumerate(PACES):
         name = f"s{number}"
         w = s.create(a, name)
+        s.append(w, batch(0, 1))
         opens = [OpenSession(a, s.next_handle(), name, "write") for _ in range(5)]
         s.overlap(
-            [step(Append(w, batch(0, 2)), waits=False), step(Append(w, batch(2, 2)), waits=False), step(Close(w))],
+            [step(Append(w, batch(1, 2)), waits=False), step(Append(w, batch(3, 2)), waits=False), step(Close(w))],
             [step(each, after=pause) for each, pause in zip(opens, (0, 50, 9_999, 10_050, 30_000), strict=True)],
             jobs=jobs,
         )
         for each in opens:
             if s.has(each.handle):
-                s.append(each.handle, batch(4, 1))
+                s.append(each.handle, batch(5, 1))
                 s.close(each.handle)
         s.read(s.open(a, name))
 

@@ -25,6 +25,9 @@ BARRIER_CLAUSE = {
 }
 """How the latest barrier was made -> the clause that a view without its events breaks."""
 
+CAUSES = ("CLOSE-04", "CLOSE-06", "SEQ-08", "FLUSH-03")
+"""Clauses that say by themselves why a session never was."""
+
 OWNERSHIP_ERRORS = ("SessionAlreadyOwnedError", "SessionOwnershipLostError", "SessionReadOnlyError")
 
 
@@ -53,8 +56,8 @@ def suspect(session: Session, *, but: str = "") -> str:
 
 def absent(world: World, instance: Instance, session_id: str, base: str) -> str:
     """The clause that says why nothing may be seen under this id; ``base`` where there is no special reason."""
-    if world.never.get(session_id) == "CLOSE-04":
-        return "CLOSE-04"
+    if world.never.get(session_id) in CAUSES:
+        return world.never[session_id]
     failed = instance.failed_claim.get(session_id, "")
     elsewhere = [
         session for (other, found), session in world.pending.items() if found == session_id and other != instance.number
@@ -256,6 +259,12 @@ def miscounted(judge: Judge, instance: Instance, session: Session, count: Any, f
 
 def _is_scribble(event: Any) -> bool:
     return isinstance(event, dict) and (event.get("data") == "scribbled" or event.get("scribbled") is True)
+
+
+def stored_after_all(session: Session, end: int | None) -> str:
+    """The clause by which the log may not end there: what did, was refused or cancelled; "" where nothing did."""
+    is_end = bool(session.refused) and end is not None and session.refused[-1].get("seq") == end - 1
+    return session.refused_by if is_end and session.refused_by in CAUSES else ""
 
 
 def refused_owner(handle: Handle, kind: str) -> str:

@@ -65,9 +65,8 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         refusals.must.pop("SEQ-02", None)
     elif "SEQ-02" in refusals.must and _is_remembered(judge, handle, op):
         refusals.must = {"OWN-02" if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
-    elif "SEQ-02" in refusals.must and handle.disturbed == "SEQ-08":
-        # Its own cancelled append may have left it at another seq than the log.
-        refusals.must = {"SEQ-08" if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
+    elif "SEQ-02" in refusals.must and (left := _left_behind(handle, op)):
+        refusals.must = {left if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
     lost = _losses(handle, found, moved_on=moved_on)
     if refusals.must:
         _refused_batch(judge, handle, op, refusals, refusals.may | lost, outcome)
@@ -93,6 +92,13 @@ def _is_remembered(judge: Judge, handle: Handle, op: Append) -> bool:
         return False
     former = (each for each in judge.world.handles.values() if each.session is session and each.is_writer)
     return any(each.instance == handle.instance and each.closed and each.left_at == first for each in former)
+
+
+def _left_behind(handle: Handle, op: Append) -> str:
+    """The clause because of which the log may seem to end elsewhere than it does: of a batch that must not be there."""
+    if handle.disturbed == "SEQ-08":
+        return "SEQ-08"
+    return blame.stored_after_all(handle.session, op.events[0]["seq"])
 
 
 def _losses(handle: Handle, found: Standing, *, moved_on: bool) -> frozenset[str]:
@@ -136,12 +142,14 @@ def _refused_batch(
     session = handle.session
     error = judge.demand_refusal(outcome, refusals.must, may=may)
     clause = next((each for each, kinds in refusals.must.items() if error.kind in kinds), "")
-    if clause in ("SEQ-02", "OWN-02", "SEQ-08") and (error.expected, error.got) != (refusals.expected, refusals.got):
+    about_seq = clause in ("SEQ-02", "OWN-02", *blame.CAUSES)
+    if about_seq and (error.expected, error.got) != (refusals.expected, refusals.got):
         wanted = f"expected={refusals.expected}, got={refusals.got}"
-        judge.fail(clause, f"SessionContiguityError({wanted}), the first offending place")
+        blamed = blame.stored_after_all(session, error.expected) or clause
+        judge.fail(blamed, f"SessionContiguityError({wanted}), the first offending place")
     clause = clause or next(iter(refusals.must))
     judge.exact = judge.exact and "FMT-02" not in refusals.must
-    session.tag("SEQ-02" if clause in ("OWN-02", "SEQ-08") else clause)
+    session.tag("SEQ-02" if clause in ("OWN-02", *blame.CAUSES) else clause)
     _remember_refused(handle, op, clause)
     session.stir += 1
     handle.after_refusal = True

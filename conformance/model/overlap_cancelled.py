@@ -163,6 +163,8 @@ def _cancelled_close(judge: Judge, phase: Phase, flight: Flight, handle: Handle)
         handle.session.left_by = "CLOSE-04"
     if joined is not None and (ended := phase.with_faults(flight, joined)) is not None:
         judge.redo(flight.begun, ended, {"CLOSE-03": "CLOSE-04", "OWN-03": "CLOSE-04"})
+        if judge.world.never.get(handle.session.id) == "MAT-03":
+            judge.world.never[handle.session.id] = "CLOSE-04"
         return
     # Nobody was told that it resolved: it is no barrier, and the handle is closed all the same.
     session = handle.session

@@ -99,10 +99,10 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         if flight.part is not None:
             _swept(judge, phase, flight, flight.part)
         elif flight.cancelled:
-            cancelled(judge, phase, flight, landed.get(id(flight)), _situation(phase, flight))
+            cancelled(judge, phase, flight, landed.get(id(flight)), _situation(judge, phase, flight))
         elif (ended := phase.with_faults(flight)) is not None:
             _note_hurried(judge, phase, flight)
-            judge.redo(flight.begun, ended, _situation(phase, flight))
+            judge.redo(flight.begun, ended, _situation(judge, phase, flight))
             _note_given_up(judge, flight)
             if flight.is_view and flight.resolved and overlap_views.is_made_beside_a_change(phase, flight):
                 judge.witness("FRESH-03")
@@ -119,7 +119,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
 # -- what calls beside each other mean for the ordinary rules ----------------------------------------
 
 
-def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
+def _situation(judge: Judge, phase: Phase, flight: Flight) -> dict[str, str]:
     """Clause -> the one about overlaps by which it is told here: what else was in flight is why it broke."""
     op, made = flight.op, phase.made()
     found: dict[str, str] = {}
@@ -129,7 +129,8 @@ def _situation(phase: Phase, flight: Flight) -> dict[str, str]:
         # Also what must be refused for other reasons has to come to an end.
         hung = ("SEQ-02",) if flight.kind == "Hung" else ()
         if any(flight.races(each) for each in earlier) or _is_overtaken_in_line(phase, flight):
-            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", *hung, *_of_its_place(flight)), "SEQ-05")
+            seqs = (*_of_its_place(flight), *_of_an_earlier_end(judge, flight))
+            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", *hung, *seqs), "SEQ-05")
         if any(each.given_up for each in earlier):
             found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04", *hung), "SEQ-08")
             found["CLOSE-03"] = "SEQ-08" if flight.kind else "CLOSE-03"
@@ -157,6 +158,15 @@ def _of_its_place(flight: Flight) -> tuple[str, ...]:
         return ()
     given, got = flight.op.events[0], getattr(flight.outcome.error, "got", None)  # type: ignore[union-attr]
     return ("SEQ-06",) if is_event(given) and given["seq"] == got else ()
+
+
+def _of_an_earlier_end(judge: Judge, flight: Flight) -> tuple[str, ...]:
+    """SEQ-02 where an append is told of a shorter log than there is by then: it was refused before its turn."""
+    handle = judge.world.handles.get(flight.op.handle)
+    if not isinstance(flight.op, Append) or flight.kind != "SessionContiguityError" or handle is None:
+        return ()
+    expected = getattr(flight.outcome.error, "expected", None)  # type: ignore[union-attr]
+    return ("SEQ-02",) if expected is not None and expected < len(handle.session.log) else ()
 
 
 def _is_overtaken_in_line(phase: Phase, flight: Flight) -> bool:

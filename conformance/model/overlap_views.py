@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from conformance.model.batches import is_event, range_is_bad
+from conformance.model.blame import promised
 from conformance.model.history import SnapshotView
 from conformance.model.operations import Append, Close, CloseInstance, Create, Flush, FlushInstance, ListSessions, Read
 from conformance.model.phase import Flight, Phase
@@ -228,7 +229,8 @@ def _measure(
             shown = max(shown, _reaches(each))
     if op.offset + len(value) < end:
         short = "READ-03" if op.offset + len(value) < min(end, shown) else "FRESH-03"
-        clause = _hurried_barrier(phase, view, session, op.offset + len(value)) or short
+        upto = op.offset + len(value)
+        clause = _hurried_barrier(phase, view, session, upto) or promised(session, upto) or short
         judge.fail(clause, wanted, note=f"the log seems to end before seq {op.offset + len(value)}")
     came_short = op.length is None or len(value) < op.length
     upto = op.offset + len(value)
@@ -283,7 +285,8 @@ def _snapshot(judge: Judge, phase: Phase, view: Flight, session: Session, value:
     if count is not None:
         most += len(_ghosts(judge, phase, view, session))
         if type(count) is not int or not least <= count <= most:
-            judge.fail("FRESH-02", f"event_count from {least} to {most}", f"event_count={count!r}")
+            lost = promised(session, count) if type(count) is int and count < least else ""
+            judge.fail(lost or "FRESH-02", f"event_count from {least} to {most}", f"event_count={count!r}")
         session.show(view.instance or 0, count)
     judge.witness("FRESH-02")
 

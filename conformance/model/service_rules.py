@@ -315,6 +315,8 @@ def _open_blame(judge: Judge, op: OpenSession, instance: Instance, session: Sess
         return kin or ("OWN-03" if session.read_unowned else "OWN-02")
     if op.access == "read" and session.owner is not None and kind in OWNED:
         return "OWN-03"
+    if kind and kind not in NOT_FOUND and _was_cancelled(session):
+        return "SEQ-08"
     cause = value_blame.unreadable(judge, session, kind) or identity_blame.unreadable(judge.world, session, kind)
     if kind not in NOT_FOUND:
         cause = crash_blame.failing(session, writing=op.access == "write") or cause
@@ -323,6 +325,11 @@ def _open_blame(judge: Judge, op: OpenSession, instance: Instance, session: Sess
     if op.access == "read" and session.owner is not None and kind not in NOT_FOUND:
         return "OWN-03"
     return blame.present(judge, instance, session, "FRESH-01")
+
+
+def _was_cancelled(session: Session) -> bool:
+    """Whether something is in the log of which the append was cancelled, and nobody has read it back."""
+    return any(clause == "SEQ-08" and end > session.verified for _, end, clause in session.promised)
 
 
 def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Session, value: HandleView) -> None:
