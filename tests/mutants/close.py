@@ -145,7 +145,7 @@ class closed_service_answers(MemoryPersistence):
         """Let everything through."""
 
 
-@planted(QUEUED, breaks="CLOSE-01")
+@planted(QUEUED, breaks="CLOSE-01", also=("CLOSE-04",))
 class second_close_has_nothing_to_wait_for(QueuedHandle):
     """Where a close was called already another one returns at once."""
 
@@ -168,7 +168,7 @@ class closing_handle_takes_more(QueuedHandle):
             self.closing = closing
 
 
-@planted(QUEUED, breaks="CLOSE-06", report="R124")
+@planted(QUEUED, breaks="CLOSE-06", also=("CLOSE-07", "OWN-02"), report="R124")
 class close_does_not_look_at_the_line(QueuedHandle):
     """A close releases everything at once; what stands in line finds a closed file, and says nothing."""
 
@@ -214,14 +214,14 @@ class cancelled_close_has_never_been_called(QueuedHandle):
 
     async def close(self) -> None:
         """Start anew next time."""
+        was_called = self.closing is not None
         try:
-            if self.tail is not None:
-                await asyncio.wait({self.tail})
-            await asyncio.sleep(0)
+            await super().close()
         except asyncio.CancelledError:
-            self.service.ending.clear()
+            if self.closing is not None and not was_called:
+                self.closing.cancel()
+                self.closing = None
             raise
-        await super().close()
 
 
 @planted(QUEUED, breaks="CLOSE-07")
@@ -241,7 +241,7 @@ class create_in_flight_opens_the_storage_again(QueuedFiles):
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
         """Look in the storage first, then begin."""
         self.check_open()
-        await asyncio.to_thread(self.place, header.id)
+        await asyncio.to_thread(self.make_directories, self.root)
         service = self if self.closing is None else QueuedFiles(self.root)
         return await QueuedFiles.create(service, header, inherited_event_count)
 

@@ -13,6 +13,7 @@ from planting import (
     PlainHandle,
     QueuedFiles,
     QueuedHandle,
+    mark_of,
     planted,
 )
 
@@ -89,31 +90,24 @@ class listing_is_cached(PlainFiles):
         return [snapshot for snapshot in found if snapshot.header.id in self.names]
 
 
-@planted(QUEUED, breaks="FRESH-03", also=("FRESH-01", "READ-04"))
-class slow_load_goes_over_a_newer_log(QueuedHandle):
-    """A read that finds no log in the cache loads it in a thread, and puts it there whatever came meanwhile."""
+@planted(QUEUED, breaks="FRESH-03", also=("FRESH-01", "READ-04"), report="R262")
+class slow_load_is_filed_under_the_newest_mark(QueuedHandle):
+    """A log is loaded in a thread and cached until its file changes, which is asked after the load, not before it."""
 
     async def read(self, offset: int = 0, length: int | None = None) -> list[SessionEvent]:
-        """Load once."""
+        """Load, ask, cache."""
         await super().read(offset, length)
         cache = self.service.__dict__.setdefault("logs", {})
-        if self.id not in cache:
+        if cache.get(self.id, (0,))[0] != mark_of(self.path):
             loaded = await asyncio.to_thread(super().stored_events)
-            await asyncio.sleep(0)
-            cache[self.id] = loaded
+            cache[self.id] = (mark_of(self.path), loaded)
         return await super().read(offset, length)
 
     def stored_events(self) -> list[SessionEvent]:
-        """The cached log."""
-        events: list[SessionEvent] = (
-            copy_json(self.service.__dict__.get("logs", {}).get(self.id)) or super().stored_events()
-        )
-        return events
-
-    def write(self, batch: list[SessionEvent]) -> None:
-        """Drop it from the cache."""
-        super().write(batch)
-        self.service.__dict__.get("logs", {}).pop(self.id, None)
+        """The cached log, where the file is as it was."""
+        mark, events = self.service.__dict__.get("logs", {}).get(self.id, (None, None))
+        found: list[SessionEvent] = copy_json(events) if mark == mark_of(self.path) != None else super().stored_events()  # noqa: E711
+        return found
 
 
 @planted(QUEUED, breaks="FRESH-02")

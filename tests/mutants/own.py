@@ -271,12 +271,12 @@ class racing_opens_give_way_to_each_other(QueuedFiles):
             return await super().open(session_id, access)
         tickets = self.__dict__.setdefault("tickets", {})
         ticket = tickets[session_id] = tickets.get(session_id, 0) + 1
-        await asyncio.sleep(0)
-        await asyncio.to_thread(self.stored, session_id)
-        if tickets[session_id] != ticket or ticket > 1:
+        try:
+            await asyncio.to_thread(self.stored, session_id)
+            if tickets[session_id] != ticket or ticket > 1:
+                raise SessionAlreadyOwnedError(f"session {session_id!r} is being opened", session_id=session_id)
+        finally:
             tickets[session_id] -= 1
-            raise SessionAlreadyOwnedError(f"session {session_id!r} is being opened", session_id=session_id)
-        tickets[session_id] -= 1
         return await super().open(session_id, access)
 
 
@@ -308,5 +308,6 @@ class close_lets_go_before_it_has_stored(QueuedHandle):
 
     def begin_to_close(self) -> asyncio.Task[None]:
         """Let go, then stand in line."""
-        self.service.writers.pop(self.id, None)
+        if self.closing is None and not self.failed and (self.draft is None or self.draft.stored):
+            self.service.release(self)
         return super().begin_to_close()

@@ -90,7 +90,7 @@ class writer_reads_what_it_opened(PlainHandle):
         return [event for event in events if self.access == "read" or event["seq"] < self.opened_at]
 
 
-@planted(QUEUED, breaks="READ-06", also=("FAULT-01",))
+@planted(QUEUED, breaks="READ-06", also=("FAULT-01", "FRESH-02"))
 class readers_see_what_is_on_its_way(QueuedHandle):
     """A batch is shown from its turn on, and taken back where writing it fails."""
 

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from planting import FILES, MEMORY, QUEUED, ROWS, MemoryHandle, PlainHandle, QueuedHandle, RowsHandle, planted
+from planting import (
+    FILES,
+    MEMORY,
+    QUEUED,
+    ROWS,
+    MemoryHandle,
+    PlainHandle,
+    QueuedHandle,
+    RowsHandle,
+    outcome_of,
+    planted,
+)
 
 from conformance.contract import (
     SessionContiguityError,
@@ -205,14 +217,13 @@ class log_is_tidied_a_minute_later(MemoryHandle):
         asyncio.get_running_loop().call_later(60, self._session.events.__delitem__, slice(1, None))
 
 
-@planted(QUEUED, breaks="SEQ-05", report="R235")
+@planted(QUEUED, breaks="SEQ-05", also=("SEQ-08",), report="R235")
 class single_events_go_around_the_line(QueuedHandle):
     """A batch of one event is small enough to be written at once, whatever waits in line."""
 
     async def append(self, events: list[SessionEvent]) -> None:
         """Write one event without a turn."""
-        self.check_writable()
-        batch = materialize_append_batch(events)
+        batch = self.taken(events)
         if len(batch) != 1:
             await super().append(events)
         else:
@@ -230,7 +241,7 @@ class place_in_the_log_is_looked_up_before_the_turn(QueuedHandle):
         await super().append(events)
 
 
-@planted(QUEUED, breaks="SEQ-05", also=("OWN-11",), report="R176")
+@planted(QUEUED, breaks="SEQ-05", also=("OWN-11", "SEQ-08"), report="R176")
 class turn_ends_before_the_write(QueuedHandle):
     """The turn is over when the work has been handed to a thread."""
 
@@ -265,7 +276,7 @@ class refused_batch_empties_the_line(QueuedHandle):
 
     async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
         """Hand the refusal on to the next one."""
-        if before is not None:
+        if before is not None and not before.done():
             await asyncio.wait({before})
             if work == self.store:
                 before.result()
@@ -278,8 +289,7 @@ class batch_is_copied_in_its_turn(QueuedHandle):
 
     async def append(self, events: list[SessionEvent]) -> None:
         """Check now, copy later."""
-        self.check_writable()
-        materialize_append_batch(events)
+        self.taken(events)
         await self.in_line(lambda: self.store(materialize_append_batch(events)))
 
 
@@ -311,63 +321,81 @@ class cancelled_append_comes_later(QueuedHandle):
             self.abandoned.clear()
 
 
-@planted(QUEUED, breaks="SEQ-08", also=("SEQ-05", "CLOSE-06"))
+@planted(QUEUED, breaks="SEQ-08", also=("SEQ-05",))
 class cancelled_append_leaves_a_part(QueuedHandle):
     """The events of a batch are written one after the other; a cancellation comes between them."""
 
-    lock: asyncio.Lock | None = None
-
-    async def append(self, events: list[SessionEvent]) -> None:
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
         """Check the whole, store each."""
-        self.check_writable()
-        batch = materialize_append_batch(events)
-        self.lock = self.lock or asyncio.Lock()
-        async with self.lock:
-            self.checked(batch)
-            for event in batch:
-                await super().append([event])
+        if before is not None:
+            await asyncio.wait({before})
+        if work == self.store and args[0]:
+            assert_contiguous(args[0], self.next_seq, session_id=self.id)
+        for each in [([event],) for event in args[0]] if work == self.store else [args]:
+            await super().turn(None, work, *each)
+
+    async def in_line(self, work: Callable[..., None], *args: Any) -> None:
+        """Break it off with its caller."""
+        task = self.line_up(work, *args)
+        try:
+            await outcome_of(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
 
 
 @planted(QUEUED, breaks="SEQ-08")
-class cancelled_flush_keeps_the_lock(QueuedHandle):
-    """A flush holds a lock while it works, and gives it back when it is done."""
+class cancelled_flush_stays_under_way(QueuedHandle):
+    """A mark says that a flush is under way; it is taken away at the end, which a cancelled one does not come to."""
 
-    lock: asyncio.Lock | None = None
+    flushing = False
+
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
+        """Refuse while it is there."""
+        if before is not None:
+            await asyncio.wait({before})
+        if self.flushing:
+            raise SessionPersistenceError(f"session {self.id!r} is being flushed", session_id=self.id)
+        self.flushing = work == self.store_all
+        with suppress(asyncio.CancelledError):
+            await super().turn(None, work, *args)
+            self.flushing = False
 
     async def in_line(self, work: Callable[..., None], *args: Any) -> None:
-        """Take it, work, give it back."""
-        self.lock = self.lock or asyncio.Lock()
-        if work == self.store:
-            async with self.lock:
-                await super().in_line(work, *args)
-            return
-        await self.lock.acquire()
+        """Leave with the caller."""
+        task = self.line_up(work, *args)
         try:
-            await super().in_line(work, *args)
-        except Exception:
-            self.lock.release()
-            raise
-        self.lock.release()
+            await outcome_of(task)
+        finally:
+            task.cancel()
 
 
 @planted(QUEUED, breaks="SEQ-08")
 class cancelled_place_in_line_is_never_left(QueuedHandle):
-    """Each append waits until it is called out; who is cancelled meanwhile keeps his place, and does not answer."""
+    """Each one in line hands a baton to the next; who is cancelled meanwhile takes it along."""
 
-    async def append(self, events: list[SessionEvent]) -> None:
-        """Wait for the call."""
-        self.check_writable()
-        batch = materialize_append_batch(events)
-        places = self.__dict__.setdefault("places", [])
-        places.append(asyncio.get_running_loop().create_future())
-        if len(places) > 1:
-            await places[-1]
+    async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
+        """Wait for the baton, work, hand it on."""
+        batons = self.__dict__.setdefault("batons", {None: asyncio.Event()})
+        batons[None].set()
+        mine = batons[asyncio.current_task()] = asyncio.Event()
+        await batons[before].wait()
         try:
-            await self.in_line(self.store, batch)
-        finally:
-            places.pop(0)
-            if places and not places[0].done():
-                places[0].set_result(None)
+            await super().turn(None, work, *args)
+        except Exception:
+            mine.set()
+            raise
+        mine.set()
+
+    async def in_line(self, work: Callable[..., None], *args: Any) -> None:
+        """Leave with the caller."""
+        task = self.line_up(work, *args)
+        await asyncio.sleep(0)
+        with suppress(asyncio.CancelledError):
+            await outcome_of(task)
+            return
+        task.cancel()
+        raise asyncio.CancelledError
 
 
 @planted(QUEUED, breaks="SEQ-08")

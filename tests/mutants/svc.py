@@ -298,6 +298,8 @@ class loser_of_a_race_is_sent_to_the_owner(QueuedFiles):
 
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
         """Lock, look in the storage, begin."""
+        if not isinstance(header.id, str) or self.is_stored(header.id) or header.id in self.drafts:
+            return await super().create(header, inherited_event_count)
         locked = self.__dict__.setdefault("locked", set())
         if header.id in locked:
             raise SessionAlreadyOwnedError(f"session {header.id!r} is locked", session_id=header.id)
@@ -314,14 +316,18 @@ class cancelled_open_leaves_the_file_empty(PlainFiles):
     """A write open takes the log into memory, and writes a cleaned copy over the file when it has the time."""
 
     async def open(self, session_id: str, access: Access) -> PlainHandle:
-        """Rewrite it."""
-        path = self.place(session_id)
-        if access == "write" and session_id not in self.writers and path.exists():
-            data = path.read_bytes()
-            path.write_bytes(data[: data.index(b"\n") + 1])
-            await asyncio.sleep(0)
-            path.write_bytes(data)
-        return await super().open(session_id, access)
+        """Rewrite it; who breaks off there owns nothing."""
+        handle = await super().open(session_id, access)
+        if access == "write":
+            data = handle.path.read_bytes()
+            handle.path.write_bytes(data[: data.index(b"\n") + 1])
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                self.release(handle)
+                raise
+            handle.path.write_bytes(data)
+        return handle
 
 
 @planted(FILES, breaks="SVC-11")

@@ -68,10 +68,14 @@ class QueuedHandle(PlainHandle):
 
     async def append(self, events: list[SessionEvent]) -> None:
         """Copy the batch and stand in line with the copy; whether it continues the log is told by then."""
+        await self.in_line(self.store, self.taken(events))
+
+    def taken(self, events: list[SessionEvent]) -> list[SessionEvent]:
+        """A copy of a batch that this handle may store, where it continues the log."""
         self.check_writable()
         batch = materialize_append_batch(events)
         assert_understood(batch, session_id=self.id)
-        await self.in_line(self.store, batch)
+        return batch
 
     def store(self, batch: list[SessionEvent]) -> None:
         """Write a batch that has its turn."""
