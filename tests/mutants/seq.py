@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from planting import (
@@ -16,7 +16,6 @@ from planting import (
     PlainHandle,
     QueuedHandle,
     RowsHandle,
-    outcome_of,
     planted,
 )
 
@@ -336,12 +335,7 @@ class cancelled_append_leaves_a_part(QueuedHandle):
 
     async def in_line(self, work: Callable[..., None], *args: Any) -> None:
         """Break it off with its caller."""
-        task = self.line_up(work, *args)
-        try:
-            await outcome_of(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
+        await self.line_up(work, *args)
 
 
 @planted(QUEUED, breaks="SEQ-08")
@@ -357,17 +351,16 @@ class cancelled_flush_stays_under_way(QueuedHandle):
         if self.flushing:
             raise SessionPersistenceError(f"session {self.id!r} is being flushed", session_id=self.id)
         self.flushing = work == self.store_all
-        with suppress(asyncio.CancelledError):
+        try:
             await super().turn(None, work, *args)
+        except Exception:
             self.flushing = False
+            raise
+        self.flushing = False
 
     async def in_line(self, work: Callable[..., None], *args: Any) -> None:
         """Leave with the caller."""
-        task = self.line_up(work, *args)
-        try:
-            await outcome_of(task)
-        finally:
-            task.cancel()
+        await self.line_up(work, *args)
 
 
 @planted(QUEUED, breaks="SEQ-08")
@@ -376,10 +369,10 @@ class cancelled_place_in_line_is_never_left(QueuedHandle):
 
     async def turn(self, before: asyncio.Task[None] | None, work: Callable[..., None], *args: Any) -> None:
         """Wait for the baton, work, hand it on."""
-        batons = self.__dict__.setdefault("batons", {None: asyncio.Event()})
-        batons[None].set()
-        mine = batons[asyncio.current_task()] = asyncio.Event()
-        await batons[before].wait()
+        batons = self.__dict__.setdefault("batons", defaultdict(asyncio.Event))
+        mine = batons[asyncio.current_task()]
+        if before is not None:
+            await batons[before].wait()
         try:
             await super().turn(None, work, *args)
         except Exception:
@@ -389,13 +382,7 @@ class cancelled_place_in_line_is_never_left(QueuedHandle):
 
     async def in_line(self, work: Callable[..., None], *args: Any) -> None:
         """Leave with the caller."""
-        task = self.line_up(work, *args)
-        await asyncio.sleep(0)
-        with suppress(asyncio.CancelledError):
-            await outcome_of(task)
-            return
-        task.cancel()
-        raise asyncio.CancelledError
+        await self.line_up(work, *args)
 
 
 @planted(QUEUED, breaks="SEQ-08")
