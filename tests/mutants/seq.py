@@ -359,8 +359,8 @@ class cancelled_flush_stays_under_way(QueuedHandle):
         self.flushing = False
 
     async def in_line(self, work: Callable[..., None], *args: Any) -> None:
-        """Leave with the caller."""
-        await self.line_up(work, *args)
+        """A flush leaves with its caller."""
+        await (super().in_line(work, *args) if work == self.store else self.line_up(work, *args))
 
 
 @planted(QUEUED, breaks="SEQ-08")
