@@ -76,7 +76,6 @@ class CallingMachine(RuleBasedStateMachine):
     def _attempt(self, act: Callable[[], object]) -> None:
         if self._over:
             return
-        self.job.check_budget()
         self.job.check_patience()
         try:
             act()

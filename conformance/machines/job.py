@@ -167,13 +167,19 @@ class Job:
             self.spent = True
             raise BudgetSpent
 
+    def forget_frames(self) -> None:
+        """The hunt is over: an exception keeps the frames that it was raised through, and all that was drawn there."""
+        for finding in self.findings.values():
+            finding.violation.with_traceback(None)
+
     def check_patience(self) -> None:
-        """Called between operations of a machine, whose programs are all that it tries.
+        """The same for a machine, whose programs are all that it tries.
 
         Raises:
-            BudgetSpent: what was found has not become shorter for many programs. What is left to gain is little: the
-                runner goes on by leaving out operations, which costs a fraction of drawing them again.
+            BudgetSpent: or what was found has not become shorter for many programs. What is left to gain is little:
+                the runner goes on by leaving out operations, which costs a fraction of drawing them again.
         """
+        self.check_budget()
         if not self.is_searching and self.programs - self._shortened_at > PATIENCE:
             self.spent = True
             raise BudgetSpent

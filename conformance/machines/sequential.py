@@ -169,8 +169,7 @@ def hunt(job: Job, kind: type[CallingMachine] = SequentialMachine, *, steps: int
         # Hypothesis keeps every class of machines for good, and an exception the frames that it was raised through:
         # all that was drawn and performed would stay in memory with them.
         del machine.job
-        for finding in job.findings.values():
-            finding.violation.with_traceback(None)
+        job.forget_frames()
 
 
 AT_ONCE = frozenset("SVC-03 OWN-05 SEQ-05 SEQ-08 READ-06 FRESH-03 CLOSE-04 CLOSE-06 FLUSH-03".split())
