@@ -16,7 +16,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from types import CellType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, ClassVar
+from weakref import ref
 
 from conformance.sim.disk import real
 from conformance.sim.disk.routes_descriptors import DESCRIPTOR_ROUTES
@@ -52,17 +53,24 @@ _HAVES = tuple(
     for name in ("supports_dir_fd", "supports_effective_ids", "supports_fd", "supports_follow_symlinks")
 )
 """The sets in which `os` says what its functions can do. They are asked at run time, so the twins stand in them too."""
+_COUNTS_REFERENCES: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether Python tells how many references an object has; without the global lock it does not count all of them."""
+_Changed = dict[Any, Any] | type | CellType | FunctionType | ref[Any]
+"""What can be changed, and changed back without being looked for; an instance may be gone by then."""
 
 
 class Patching:
     """A context in which the patched functions stand in the real ones' place.
 
     Entering it takes tens of milliseconds, because every object of the process is looked at. Whoever records often
-    enters it once, around everything.
+    enters it once, around everything. Leaving it takes as long only where somebody captured a patched function
+    meanwhile, which the number of references to it tells.
     """
 
     _entered = 0
     _unseen: tuple[str, ...] = ()
+    _changed: ClassVar[list[_Changed]] = []
+    _alone: tuple[int, ...] = ()
 
     def __enter__(self) -> Patching:
         if not Patching._entered:
@@ -86,7 +94,8 @@ class Patching:
 
 
 def _install() -> None:
-    Patching._unseen = (*_swap(_REAL, _PATCHED), *_subclasses())
+    Patching._alone = Patching._alone or _references()
+    Patching._unseen = (*_swap(_REAL, _PATCHED, Patching._changed), *_subclasses())
     for have in _HAVES:
         have.update([new for old, new in zip(_REAL, _PATCHED, strict=True) if old in have])
 
@@ -94,8 +103,20 @@ def _install() -> None:
 def _uninstall() -> None:
     for have in _HAVES:
         have.difference_update(_PATCHED)
-    _swap(_PATCHED, _REAL)
+    changed, Patching._changed = Patching._changed, []
+    twins = {id(one): other for one, other in zip(_PATCHED, _REAL, strict=True)}
+    for holder in changed:
+        _replace_in(holder, twins)
+    # Whoever captured a twin meanwhile is looked for only where somebody did, for that takes long in a large process.
+    is_clean = _COUNTS_REFERENCES and _references() == Patching._alone
+    if not is_clean and not _swap(_PATCHED, _REAL, []):
+        Patching._alone = _references()
     Patching._unseen = ()
+
+
+def _references() -> tuple[int, ...]:
+    """How many references to each twin there are."""
+    return tuple(sys.getrefcount(one) for one in _PATCHED)
 
 
 def _subclasses() -> list[str]:
@@ -107,16 +128,20 @@ def _subclasses() -> list[str]:
     ]
 
 
-def _swap(old: list[Any], new: list[Any]) -> list[str]:
-    """Put the new objects wherever the old ones are held, and tell what could not be changed."""
+def _swap(old: list[Any], new: list[Any], changed: list[_Changed]) -> list[str]:
+    """Put the new objects wherever the old ones are held, and tell what could not be changed.
+
+    Args:
+        changed: takes the namespaces of modules and the classes, functions and cells that were changed.
+    """
     twins = {id(one): other for one, other in zip(old, new, strict=True)}
     modules = {id(vars(module)): module for module in list(sys.modules.values()) if isinstance(module, ModuleType)}
     own = {id(names) for names in (_REAL, _PATCHED, *_HAVES)} | _OWN_CELLS
     own.update(key for key, module in modules.items() if module.__name__.startswith(_OWN))
     for key, module in modules.items():
         # Not left to the collector, which does not tell of what somebody has frozen.
-        if key not in own:
-            _replace_values(vars(module), twins)
+        if key not in own and _replace_values(vars(module), twins):
+            changed.append(vars(module))
     rest = [
         holder
         for holder in gc.get_referrers(*old)
@@ -126,7 +151,7 @@ def _swap(old: list[Any], new: list[Any]) -> list[str]:
     return [
         _describe(holder, owners[id(holder)], modules, twins)
         for holder in rest
-        if not _replace(holder, owners[id(holder)], twins)
+        if not _replace(holder, owners[id(holder)], twins, changed)
     ]
 
 
@@ -151,24 +176,55 @@ def _owners(holders: Sequence[Any]) -> dict[int, list[Any]]:
     return owners
 
 
-def _replace(holder: Any, owners: Iterable[Any], twins: dict[int, Any]) -> bool:
+def _replace(holder: Any, owners: Iterable[Any], twins: dict[int, Any], changed: list[_Changed]) -> bool:
     """Change what one holder holds; False where that cannot be done."""
-    if isinstance(holder, dict):
-        classes = [owner for owner in owners if isinstance(owner, type)]
-        return _replace_attributes(classes[0], holder, twins) if classes else _replace_values(holder, twins)
     if isinstance(holder, CellType):
-        holder.cell_contents = twins[id(holder.cell_contents)]
-        return True
-    if isinstance(holder, tuple):
-        functions = [one for one in owners if isinstance(one, FunctionType) and one.__defaults__ is holder]
-        for function in functions:
-            function.__defaults__ = tuple(twins.get(id(value), value) for value in holder)
-        return bool(functions)
-    attributes = getattr(holder, "__dict__", None)
-    if isinstance(attributes, dict):
-        _replace_values(attributes, twins)
+        return _replace_in(holder, twins, changed)
+    if isinstance(holder, dict | tuple):
+        known = [owner for owner in owners if isinstance(owner, type) or _has_defaults(owner, holder)]
+        if known:
+            return all(_replace_in(owner, twins, changed) for owner in known)
+        instances: list[_Changed] = [ref(owner) for owner in owners if _has_attributes(owner, holder)]
+        changed += instances or ([holder] if isinstance(holder, dict) else [])
+        return isinstance(holder, dict) and _replace_values(holder, twins)
+    if _has_attributes(holder, getattr(holder, "__dict__", None)):
+        _replace_in(ref(holder), twins, changed)
     # A wrapper may hold the function a second time, out of reach.
     return not any(id(held) in twins for held in gc.get_referents(holder))
+
+
+def _has_defaults(owner: Any, holder: Any) -> bool:
+    return isinstance(owner, FunctionType) and (owner.__defaults__ is holder or owner.__kwdefaults__ is holder)
+
+
+def _has_attributes(owner: Any, namespace: Any) -> bool:
+    """Whether it is an instance with these attributes, which may be let go before the way back."""
+    is_instance = isinstance(namespace, dict) and not isinstance(owner, type | ModuleType)
+    return is_instance and getattr(owner, "__dict__", None) is namespace and type(owner).__weakrefoffset__ != 0
+
+
+def _replace_in(holder: _Changed, twins: dict[int, Any], changed: list[_Changed] | None = None) -> bool:
+    """Change a namespace, class, cell or the defaults of a function, and note it; False where that cannot be done."""
+    match holder:
+        case ref():
+            done = _replace_values(getattr(holder(), "__dict__", {}), twins)
+        case dict():
+            done = _replace_values(holder, twins)
+        case type():
+            done = _replace_attributes(holder, twins)
+        case CellType():
+            held = holder.cell_contents
+            holder.cell_contents = twins.get(id(held), held)
+            done = True
+        case _:
+            held = holder.__defaults__ or ()
+            if any(id(value) in twins for value in held):
+                holder.__defaults__ = tuple(twins.get(id(value), value) for value in held)
+            _replace_values(holder.__kwdefaults__ or {}, twins)
+            done = True
+    if changed is not None:
+        changed.append(holder)
+    return done
 
 
 def _replace_values(holder: dict[Any, Any], twins: dict[int, Any]) -> bool:
@@ -178,8 +234,8 @@ def _replace_values(holder: dict[Any, Any], twins: dict[int, Any]) -> bool:
     return bool(found)
 
 
-def _replace_attributes(kind: type, names: dict[Any, Any], twins: dict[int, Any]) -> bool:
-    for name, value in list(names.items()):
+def _replace_attributes(kind: type, twins: dict[int, Any]) -> bool:
+    for name, value in list(vars(kind).items()):
         if id(value) in twins:
             try:
                 type.__setattr__(kind, name, twins[id(value)])

@@ -238,6 +238,40 @@ def test_what_is_captured_while_recording_is_given_back(untouched: None, forget:
     os.close(fd)
 
 
+SEARCHES = """
+import os
+from logging import FileHandler
+from conformance.sim.disk import Patching, patching, real
+
+def captured(fd, data, *, opens=open, write=os.write): return write(fd, data)
+handler, table, keeper = FileHandler(os.devnull, delay=True), {"opener": os.open}, lambda way=os.fsync: way
+searches, whole = [], patching._swap
+
+def counted(old, *others):
+    searches.append("in" if real.write in old else "out")
+    return whole(old, *others)
+
+patching._swap = counted
+with Patching():
+    assert table["opener"] is os.open is not real.open
+kept = []
+with Patching(): kept.append(os.write)
+with Patching(): pass
+kept.clear()
+with Patching():
+    passing = os.write
+    del passing
+assert os.write is real.write and table["opener"] is real.open and keeper() is real.fsync
+print(*searches)
+"""
+
+
+def test_nobody_is_looked_for_where_nothing_was_captured() -> None:
+    """Leaving looks through the process exactly where a reference to a patched function came and stayed."""
+    done = subprocess.run([sys.executable, "-c", SEARCHES], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("in in out in out in\n", "")
+
+
 def test_a_class_attribute_made_while_recording_is_not_bound(forget: None, root: Path) -> None:
     """A patched function kept as a class attribute is not given `self`, as the real one is not."""
     with Recorder(root) as recorder:
