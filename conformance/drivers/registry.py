@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -140,7 +141,8 @@ def _near(word: str, words: Iterable[str]) -> str:
 
 
 def _load_registered(name: str, base: Path | None) -> Backend:
-    known = known_backends()
+    # What is built in is nobody else's to register, and asking all distributions takes milliseconds.
+    known = BUILT_IN if name in BUILT_IN else known_backends()
     dotted = known.get(name)
     if dotted is None:
         if name.endswith(".py"):
@@ -207,11 +209,16 @@ def _check_claims(spec: str, capabilities: Any) -> None:
     """Refuse a word that no capability knows; the type checker of the author may not have been run."""
     if not isinstance(capabilities, Capabilities):
         raise UsageError(f"backend {spec!r}: capabilities={capabilities!r}; expected conformance.Capabilities(...)")
-    for field, hint in get_type_hints(Capabilities).items():
+    for field, hint in _hints_of_capabilities().items():
         words = get_args(hint)
         value = getattr(capabilities, field)
         if get_origin(hint) is Literal and value not in words:
             raise UsageError(f"backend {spec!r}: {field}={value!r}; expected one of {_listed(map(repr, words))}")
+
+
+@cache
+def _hints_of_capabilities() -> dict[str, Any]:
+    return get_type_hints(Capabilities)
 
 
 def _held_backend(spec: str) -> Backend:
