@@ -36,10 +36,10 @@ conform: $(READY)
 	@$(SCRATCH) $(BIN)/pytest --backend="$(BACKEND)" $(ARGS)
 
 test: lint
-	@$(SCRATCH) $(BIN)/pytest --hypothesis-profile=ci -n $(WORKERS) $(ARGS)
+	@$(SCRATCH) $(BIN)/pytest --hypothesis-profile=ci -n $(WORKERS) --dist worksteal $(ARGS)
 
 soak: $(READY)
-	@$(SCRATCH) TORNTAIL_SOAK=1 $(BIN)/pytest tests/quality -n $(WORKERS) $(ARGS)
+	@$(SCRATCH) TORNTAIL_SOAK=1 $(BIN)/pytest tests/quality -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
