@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
+import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +15,15 @@ import pytest
 
 import strategies
 from conformance.contract import Backend, SessionEvent
-from conformance.drivers.execution import Execution
+from conformance.drivers.execution import Execution, ProgramResult, run_program
+from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.loading import load_file
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import MACHINES, Job
 from conformance.machines import job as job_module
-from conformance.model.operations import Create, Inspect, Operation
+from conformance.machines.reduce import reduce_finding
+from conformance.model.operations import Create, Inspect, Operation, Program
 from strategies.headers import SMALL_HEADERS
 
 PLAIN = load_file(Path(__file__).parents[2] / "variants" / "plain_files.py")
@@ -135,3 +141,29 @@ def test_what_no_longer_becomes_shorter_is_left(
     # The one before the last ten was the last that was kept; an eleventh was begun, and performed nothing.
     assert job.programs == len(job.seen) + 1
     assert job.seen[-11] in [finding.program.operations for finding in job.findings.values()]
+
+
+def test_a_hunt_that_is_over_is_let_go(world: tuple[Workspace, Watchdog]) -> None:
+    """Neither the machine's class nor what was raised keeps a hunt, or what was drawn for it, in memory."""
+    job = hunted(replace(PLAIN.plain_files, open=ShortFiles), world, 60)
+    found = list(job.findings.values())
+    gone = weakref.ref(job)
+    del job
+    gc.collect()
+    assert found
+    assert gone() is None
+
+
+def test_no_shortened_program_is_tried_twice(world: tuple[Workspace, Watchdog]) -> None:
+    """What was left out in vain is not left out again when any clause will do."""
+    backend = replace(PLAIN.plain_files, open=ShortFiles)
+    finding = next(iter(hunted(backend, world, 60).findings.values()))
+    tried: Counter[str] = Counter()
+
+    def perform(program: Program, fit: Fit = NO_FIT, /) -> ProgramResult:
+        tried[json.dumps(program.to_json())] += 1
+        return run_program(backend, program, world[0].fresh_root(), fit=fit)
+
+    assert reduce_finding(finding, perform, seconds=60.0) is not None
+    assert len(tried) > 10
+    assert set(tried.values()) == {1}
