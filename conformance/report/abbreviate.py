@@ -18,6 +18,7 @@ from conformance.model.history import (
     CrashView,
     DamageView,
     ErrorView,
+    FloodView,
     HandleView,
     Hung,
     LeftView,
@@ -27,6 +28,7 @@ from conformance.model.history import (
     Returned,
     Skipped,
     SnapshotView,
+    WarningsView,
 )
 from conformance.model.operations import (
     Append,
@@ -37,11 +39,15 @@ from conformance.model.operations import (
     Create,
     Damage,
     Discard,
+    Dispose,
     Fail,
     Fill,
+    Flood,
     Flush,
     FlushInstance,
     Heal,
+    HubCreate,
+    HubFlush,
     Inspect,
     Leave,
     ListSessions,
@@ -52,9 +58,11 @@ from conformance.model.operations import (
     Overlap,
     Populate,
     Program,
+    Publish,
     Read,
     ReadConfined,
     ReadCounters,
+    ReadWarnings,
     StartCounting,
     Stat,
     Wait,
@@ -63,6 +71,7 @@ from conformance.model.overlap import LOOKS
 from conformance.model.tree import TreeView
 from conformance.model.usage import Usage
 from conformance.report.damage_text import damage_text
+from conformance.report.live_text import live_call_text
 
 MAX_SAFE = 2**53 - 1
 SHOWN_EVENTS = 6
@@ -214,6 +223,8 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return f"{seconds:g} s pass"
         case MakeRoot():
             return "make the root, empty and durable"
+        case HubCreate() | Publish() | HubFlush() | Dispose() | ReadWarnings() | Flood():
+            return live_call_text(operation, _argument)
         case Overlap(rows=rows):
             return f"{_counted(sum(map(len, rows)), 'call')} of {_counted(len(rows), 'client')}, overlapping"
         case OpenInstance():
@@ -280,6 +291,10 @@ def fault_text(fail: Fail) -> str:
     return f"---- storage fails: {which} {met}{later}"
 
 
+def _argument(value: Any) -> str:
+    return events_text(value) if isinstance(value, list) else short(value)
+
+
 def crash_text(crash: Crash, names: Mapping[int, str]) -> str:
     """One crash: ``--- crash: power is lost (ext4) during w0.flush(); 2 effects on the disk are lost``."""
     what = "the process is killed" if crash.preset == "kill" else f"power is lost ({crash.preset})"
@@ -339,6 +354,11 @@ def value_text(value: Any) -> str:
             return printable(text)
         case LeftView():
             return str(value)
+        case FloodView(taken, grown, error):
+            told = f", then {error}" if error else ""
+            return f"{taken:,} events taken{told}; {grown:,} bytes of memory more"
+        case WarningsView(messages):
+            return f"{len(messages)} warnings{': ' if messages else ''}{short('; '.join(messages)) if messages else ''}"
         case CrashView(lost_calls):
             calls = ", ".join(map(str, lost_calls))
             return f"something of {_plural('call', lost_calls)} {calls} is lost" if lost_calls else "nothing is lost"

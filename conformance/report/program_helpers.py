@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from conformance.model.operations import FILLED_AT, Fill, Populate
+
 SHOWN = '''
 @contextlib.contextmanager
 def shown(call):
@@ -104,3 +106,20 @@ class Counters:
         self.memory = current
         return used
 '''
+
+
+def macro_lines(instance: str, handle: str, operation: Fill | Populate) -> list[str]:
+    """The lines that do what a macro stands for, with ``FILLER``."""
+    first, count = operation.first, operation.count
+    if isinstance(operation, Fill):
+        size, width = operation.size, operation.width
+        return [
+            f"for first in range({first}, {first + count * size}, {size}):",
+            f"    await {handle}.append([filler(seq, {width}) for seq in range(first, first + {size})])",
+        ]
+    return [
+        f"for number in range({first}, {first + count}):",
+        f'    header = SessionHeader(id=f"crowd-{{number}}", created_at={FILLED_AT})',
+        f"    async with await {instance}.create(header) as handle:",
+        "        await handle.append([filler(0)])",
+    ]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from conformance.model.history import Event, Skipped
-from conformance.model.operations import Append, Create, OpenSession, Operation, Overlap, Read, Step
+from conformance.model.operations import Append, Create, HubCreate, OpenSession, Operation, Overlap, Publish, Read, Step
 from conformance.report.abbreviate import handle_name, printable
 from conformance.report.program_helpers import CLIENTS, SCRIBBLE, SHOWN
 from conformance.report.python_values import Expressions, text_expression
@@ -144,6 +144,8 @@ def _function(number: int, place: Place, call: Operation, maker: Maker) -> tuple
         body = [f"got = {statement[0]}", "kept = copy.deepcopy(got)", "scribble(got)", "return kept"]
         return ["", f"async def read{place[1]}():", *_indented(body), ""], [f"read{place[1]}"]
     statement = maker.statement(number, call)
+    if isinstance(call, HubCreate | Publish):
+        return ["", f"async def publish{place[1]}():", *_indented(statement), ""], [f"publish{place[1]}"]
     if isinstance(call, Create | OpenSession):
         name = handle_name(call.handle, maker.names)
         body = [f"nonlocal {name}", *statement, f"return {name}"]

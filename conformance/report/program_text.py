@@ -17,7 +17,6 @@ from conformance.clauses import CLAUSES
 from conformance.model.history import Completion, Event, Hung, Outcome, Raised, Skipped
 from conformance.model.history_forms import event_from_json
 from conformance.model.operations import (
-    FILLED_AT,
     Append,
     Close,
     CloseInstance,
@@ -26,10 +25,14 @@ from conformance.model.operations import (
     Create,
     Damage,
     Discard,
+    Dispose,
     Fail,
     Fill,
+    Flood,
     Flush,
     FlushInstance,
+    HubCreate,
+    HubFlush,
     Inspect,
     Leave,
     ListSessions,
@@ -41,9 +44,11 @@ from conformance.model.operations import (
     Overlap,
     Populate,
     Program,
+    Publish,
     Read,
     ReadConfined,
     ReadCounters,
+    ReadWarnings,
     StartCounting,
     Stat,
     Wait,
@@ -51,7 +56,8 @@ from conformance.model.operations import (
 from conformance.report.abbreviate import call_text, handle_name, handle_names, printable
 from conformance.report.damage_text import HELPER, damage_lines, kept_lines
 from conformance.report.events import FailureFound
-from conformance.report.program_helpers import COUNTERS, FILLER, SCRIBBLE, SHOWN
+from conformance.report.live_text import ATTACH, live_statement
+from conformance.report.program_helpers import COUNTERS, FILLER, SCRIBBLE, SHOWN, macro_lines
 from conformance.report.program_overlap import listed, opened, overlap_lines
 from conformance.report.python_values import Expressions, text_expression
 from conformance.report.timeline import Place
@@ -99,6 +105,9 @@ def render_failure_program(failure: FailureFound, *, backend_spec: str) -> str:
         expected=failure.expected,
         observed=failure.observed,
     )
+
+
+_NO_ANSWER = (Leave, Discard, Macro, StartCounting, Wait, CountLeft, ReadConfined, ReadWarnings, Flood)
 
 
 class _Script:
@@ -217,7 +226,7 @@ class _Script:
             return overlap_lines(number, operation, self.history, self, offending=self.place)
         statement = self.statement(number, operation)
         first = "answer = None"
-        if isinstance(operation, Leave | Discard | Macro | StartCounting | Wait | CountLeft | ReadConfined):
+        if isinstance(operation, _NO_ANSWER):
             answer = statement
         elif isinstance(operation, OpenInstance | Create | OpenSession):
             name, _, rest = statement[0].partition(" = ")
@@ -225,6 +234,7 @@ class _Script:
         else:
             # The lines of a batch stand behind the call; those of a scribbled one before it.
             at = len(statement) - 1 if isinstance(operation, Append) and operation.scribble else 0
+            at = 1 if isinstance(operation, Publish) and operation.scribble else at
             answer = [*statement[:at], f"answer = {statement[at]}", *statement[at + 1 :]]
         if isinstance(self.outcomes.get(number), Hung):
             first = f"answer = {text_expression(f'nothing within {HANG_SECONDS} s')}"
@@ -282,6 +292,8 @@ class _Script:
                 self.values.modules.add("tracemalloc")
                 self.helper(COUNTERS)
                 return ["counters = Counters()" if isinstance(operation, StartCounting) else "counters.read()"]
+            case HubCreate() | Publish() | HubFlush() | Dispose() | ReadWarnings() | Flood():
+                return self._on_hub(operation)
             case Damage():
                 return self._damage(number, operation)
             case ReadConfined(session=session, room=room):
@@ -289,6 +301,17 @@ class _Script:
             case Inspect():
                 return ["sorted((str(each), oct(each.stat().st_mode)) for each in root.parents[2].rglob('*'))"]
         raise TypeError(f"operation={operation!r:.80} has no form in a program")
+
+    def _on_hub(self, operation: Operation) -> list[str]:
+        self.values.need("conformance", "SessionHub")
+        self.values.need("conformance.drivers.registry", "load_backend")
+        self.helper(ATTACH.replace("SPEC", text_expression(self.spec)))
+        if isinstance(operation, Publish) and operation.scribble:
+            self.helper(SCRIBBLE)
+        if isinstance(operation, Flood):
+            self.values.modules.add("hashlib")
+            self.helper(FILLER)
+        return live_statement(operation, self.values.of)
 
     def _damage(self, number: int, operation: Damage) -> list[str]:
         self.values.need("conformance.drivers.registry", "load_backend")
@@ -300,20 +323,9 @@ class _Script:
     def _macro(self, instance: str, handle: str, operation: Fill | Populate) -> list[str]:
         self.values.modules.add("hashlib")
         self.helper(FILLER)
-        first, count = operation.first, operation.count
-        if isinstance(operation, Fill):
-            size, width = operation.size, operation.width
-            return [
-                f"for first in range({first}, {first + count * size}, {size}):",
-                f"    await {handle}.append([filler(seq, {width}) for seq in range(first, first + {size})])",
-            ]
-        self.values.need("conformance", "SessionHeader")
-        return [
-            f"for number in range({first}, {first + count}):",
-            f'    header = SessionHeader(id=f"crowd-{{number}}", created_at={FILLED_AT})',
-            f"    async with await {instance}.create(header) as handle:",
-            "        await handle.append([filler(0)])",
-        ]
+        if isinstance(operation, Populate):
+            self.values.need("conformance", "SessionHeader")
+        return macro_lines(instance, handle, operation)
 
     def _append(self, number: int, handle: str, operation: Append) -> list[str]:
         batch = self.batch(operation.events)

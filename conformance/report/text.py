@@ -15,12 +15,12 @@ from typing import Literal
 from conformance.clauses import CLAUSES, Verdict
 from conformance.model.history import Completion, Event, Invocation, Outcome
 from conformance.model.history_forms import event_from_json as history_event_from_json
-from conformance.model.operations import Operation, Overlap, Program
+from conformance.model.operations import Operation, Overlap, Program, Publish
 from conformance.report.abbreviate import call_text, handle_names, outcome_text, printable
 from conformance.report.difference import answer_difference
 from conformance.report.events import FailureFound, KitErrorFound
 from conformance.report.summary import Summary, level_of
-from conformance.report.timeline import subject_of, timeline
+from conformance.report.timeline import duration_text, subject_of, timeline
 
 Role = Literal["good", "bad", "warn", "dim", "strong"]
 Style = Callable[[str, Role], str]
@@ -207,6 +207,12 @@ def _program_lines(failure: FailureFound, width: int, style: Style) -> list[str]
     shown, left_out = numbers[-SHOWN_CALLS:], len(numbers) - SHOWN_CALLS
     lines = [style(f"       … {left_out:,} calls before these …", "dim")] if left_out > 0 else []
     texts = {number: call_text(calls[number], names) for number in shown}
+    if any(isinstance(each, Publish) for each in calls.values()):
+        # What is published is judged by when that was.
+        begun = {each.call: each.at for each in alone if isinstance(each, Invocation)}
+        moments = {number: duration_text(begun[number]) for number in shown if number in begun}
+        wide = max(map(len, moments.values()), default=0)
+        texts = {number: f"{moments.get(number, ''):>{wide}}  {text}" for number, text in texts.items()}
     # A call of unusual length does not push every answer to the right.
     column = max((len(text) for text in texts.values() if len(text) <= 50), default=0)
     for number in shown:
