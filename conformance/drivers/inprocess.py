@@ -27,7 +27,7 @@ from conformance.drivers.leftovers import Baseline
 from conformance.drivers.live import Hubs, Warnings
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
-from conformance.drivers.overlapping import Clients, Ears
+from conformance.drivers.overlapping import Clients, Deaf, Ears
 from conformance.drivers.premises import Premises
 from conformance.drivers.storage_faults import StorageFaults
 from conformance.drivers.watchdog import Watchdog
@@ -232,7 +232,7 @@ class InProcessDriver(StorageFaults, Calls):
             # Whatever a backend raises is an observation, and the model's to judge.
             return self.observed(error)
 
-    def overlap(self, operation: Overlap, call: int, ears: Ears) -> None:
+    def overlap(self, operation: Overlap, call: int, ears: Ears, *, acknowledged: bool = True) -> None:
         """Perform an overlap until all its calls have ended and the backend is at rest.
 
         Raises:
@@ -243,7 +243,7 @@ class InProcessDriver(StorageFaults, Calls):
         clients = Clients(operation, self, ears, at_once=not self.backend.sync)
         try:
             with self._host.answering(() if self.backend.sync else operation.jobs):
-                self._run(operation, _nobody(clients), call, acknowledged=True)
+                self._run(operation, _nobody(clients), call, acknowledged=acknowledged)
                 self._host.rest(REST_US)
         except NeverEnded as error:
             for client, step in clients.in_flight:
@@ -332,9 +332,12 @@ class InProcessDriver(StorageFaults, Calls):
         if self._recording is None:
             raise RecorderError("a crash has to be recorded from the first call on: make the driver with crashes=True")
         if crash.during is not None:
-            if call is None or type(crash.during) not in PERFORM:
+            if call is None or not isinstance(crash.during, (Overlap, *PERFORM)):
                 raise ValueError(f"a crash comes during a call of the backend that has a number: {call=}, {crash!r}")
-            self._perform(crash.during, call, acknowledged=False)
+            if isinstance(crash.during, Overlap):
+                self.overlap(crash.during, call, Deaf(), acknowledged=False)
+            else:
+                self._perform(crash.during, call, acknowledged=False)
         self._note_faults()
         left = self._recording.crash(crash, call, plan)
         self._recording = None

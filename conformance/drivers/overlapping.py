@@ -26,6 +26,16 @@ class Ears(Protocol):
         """The call has ended."""
 
 
+class Deaf:
+    """Hears nothing: whoever would, dies with the calls."""
+
+    def begun(self, client: int, step: int, operation: Operation) -> None:
+        """See ``Ears``."""
+
+    def ended(self, client: int, step: int, outcome: Outcome) -> None:
+        """See ``Ears``."""
+
+
 class Caller(Protocol):
     """What makes one call, and turns into data what comes of it."""
 

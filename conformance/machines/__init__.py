@@ -7,7 +7,7 @@ from conformance.machines.damaging import damage_sweeps
 from conformance.machines.failing import FAILING
 from conformance.machines.faulting import fault_sweeps
 from conformance.machines.job import Finding, Job, MachineSpec
-from conformance.machines.overlapping import OVERLAPPING, OVERLAPPING_FAULTS
+from conformance.machines.overlapping import OVERLAPPING, OVERLAPPING_CRASHES, OVERLAPPING_FAULTS
 from conformance.machines.publishing import PUBLISHING, PUBLISHING_FAULTS
 from conformance.machines.sequential import SEQUENTIAL
 from conformance.machines.sweep import Tier, sweeps
@@ -17,6 +17,7 @@ MACHINES: tuple[MachineSpec, ...] = (
     OVERLAPPING,
     PUBLISHING,
     OVERLAPPING_FAULTS,
+    OVERLAPPING_CRASHES,
     PUBLISHING_FAULTS,
     CRASHING,
     FAILING,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from conformance.clauses import Need, Violation
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
-from conformance.machines.overlaps import overlapping_program
+from conformance.machines.overlaps import crashing_programs, overlapping_program
+from conformance.machines.sweep import CLAUSES_OF_CRASHES
 from conformance.sim import SeededChoices
 
 CLAUSES_OF_OVERLAPS = (
@@ -96,4 +97,46 @@ OVERLAPPING_FAULTS = MachineSpec(
     needs=frozenset({Need.FAULTS}),
     title="calls in flight at once on storage that fails and heals keep the contract",
     hunt=lambda job: hunt(job, fails=True),
+)
+
+
+def hunt_crashes(job: Job) -> None:
+    """The same with a crash inside the last overlap, and what a fresh instance finds then.
+
+    Raises:
+        SetupError: the backend could not be opened. NotMeasured: it does to its files what the kit cannot see.
+    """
+    try:
+        for number in range(job.max_examples):
+            job.check_budget()
+            if _breaks_in_a_crash(job, SeededChoices(job.seed * STRIDE + number)):
+                return
+    except BudgetSpent:
+        return
+
+
+def _breaks_in_a_crash(job: Job, choices: SeededChoices) -> bool:
+    execution = job.begin(alone=True, crashes=True)
+    try:
+        before, overlap, after = crashing_programs(choices, job.backend.capabilities)
+        for operation in before:
+            execution.do(operation)
+        execution.crash(choices.pick(job.presets, "preset"), choices, overlap)
+        for operation in after:
+            job.check_budget()
+            execution.do(operation)
+    except Violation as violation:
+        return job.found(violation, execution)
+    finally:
+        job.end(execution)
+    return False
+
+
+OVERLAPPING_CRASHES = MachineSpec(
+    name="overlap-crashes",
+    clauses=CLAUSES_OF_CRASHES,
+    needs=frozenset({Need.CRASH}),
+    title="a crash inside calls that are in flight at once loses nothing that a barrier covered",
+    hunt=hunt_crashes,
+    weight=0.5,
 )

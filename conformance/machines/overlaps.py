@@ -239,6 +239,19 @@ class _Maker:
         jobs = tuple(choices.draw(8, "job") for _ in range(choices.draw(JOBS + 1, "jobs")))
         self.operations.append(Overlap(tuple(map(tuple, rows)), jobs))
 
+    def recover(self) -> list[Operation]:
+        """Look, own, go on, and look again with another instance."""
+        found: list[Operation] = [OpenInstance(10), ListSessions(10)]
+        for plan in self.plans:
+            reader, owner = self.handle(), self.handle()
+            found += [OpenSession(10, reader, plan.name, "read"), Read(reader), Stat(10, plan.name)]
+            found += [OpenSession(10, owner, plan.name, "write"), Read(owner), Flush(owner), Close(owner)]
+        found += [CloseInstance(10), OpenInstance(11)]
+        for plan in self.plans:
+            reader = self.handle()
+            found += [OpenSession(11, reader, plan.name, "read"), Read(reader)]
+        return found
+
     def end(self) -> None:
         """Readers of the instance that was there, owners that go on, and another instance."""
         instance = self.instances[0]
@@ -263,6 +276,19 @@ class _Maker:
             for plan in self.plans:
                 reader = self.handle()
                 self.operations += [OpenSession(4, reader, plan.name, "read"), Read(reader)]
+
+
+def crashing_programs(choices: Choices, capabilities: Capabilities) -> tuple[list[Operation], Overlap, list[Operation]]:
+    """What comes before a crash, the overlap that it comes into, and what a fresh instance does then."""
+    maker = _Maker(choices, capabilities.storage != "memory", fails=True)
+    maker.begin()
+    maker.overlap()
+    if choices.flag("overlaps"):
+        maker.overlap()
+    overlap = maker.operations.pop()
+    if not isinstance(overlap, Overlap):
+        raise RuntimeError("the last thing that was made is an overlap")
+    return maker.operations, overlap, maker.recover()
 
 
 def overlapping_program(choices: Choices, capabilities: Capabilities, *, fails: bool = False) -> list[Operation]:

@@ -24,9 +24,10 @@ from conformance.model.operations import (
     OpenInstance,
     OpenSession,
     Operation,
+    Overlap,
     Populate,
 )
-from conformance.model.state import Session
+from conformance.model.state import Handle, Session
 from conformance.model.transitions import Standing, standing
 from conformance.model.values import plain
 
@@ -117,6 +118,7 @@ class _Flight:
         batch: (serial, events) that it may have appended, as given.
         created: a session that it may have made.
         untold: ids of which nothing can be told because of it.
+        chains: serial -> batches that calls in flight at once may have appended, in the order of the clients.
         target: the id it may write to; None for all; "" for none.
     """
 
@@ -126,8 +128,11 @@ class _Flight:
         self.batch: tuple[int, list[dict[str, Any]]] | None = None
         self.created: Prospect | None = None
         self.untold: set[str] = set()
+        self.chains: dict[int, list[list[dict[str, Any]]]] = {}
         self.target: str | None = ""
         match during:
+            case Overlap():
+                self._overlap(during)
             case Append() | Flush() | Close() | Leave() | Fill():
                 self._on_handle(during)
             case FlushInstance() | CloseInstance() | OpenInstance():
@@ -161,6 +166,33 @@ class _Flight:
             if self.judge.capabilities.vocabulary == "closed" and not all(map(understood, op.events)):
                 # Where it was stored, readers are refused: that is more than can be told of a log.
                 self.untold.add(session.id)
+
+    def _overlap(self, op: Overlap) -> None:
+        """Of several calls under way nothing is certain of any, and the appends of a handle follow each other."""
+        world, judge = self.judge.world, self.judge
+        self.target = None
+        for _, _, step in op.steps():
+            call = step.call
+            if isinstance(call, FlushInstance):
+                self._sweep(call.instance)
+            elif isinstance(call, Create | OpenSession) and isinstance(name := subject(judge, call), str):
+                # What is done through a handle that nobody has yet is more than can be told.
+                if isinstance(call, Create) or call.access == "write":
+                    self.untold.add(name)
+            elif isinstance(call, Append | Flush) and call.handle in world.handles:
+                self._one_of_several(call, world.handles[call.handle])
+
+    def _one_of_several(self, call: Append | Flush, handle: Handle) -> None:
+        session, found = handle.session, standing(self.judge.world, handle) if handle.is_writer else None
+        if found is None or handle.closed or session.opaque or found is Standing.BEATEN:
+            return
+        if found is not Standing.OWNER:
+            self.untold.add(session.id)
+        elif isinstance(call, Flush):
+            self.awakened.add(session.serial)
+        elif isinstance(call.events, list) and call.events and all(map(is_event, call.events)):
+            self.awakened.add(session.serial)
+            self.chains.setdefault(session.serial, []).append(plain(call.events))
 
     def _sweep(self, instance: int) -> None:
         for handle in self.judge.world.handles.values():
@@ -208,6 +240,9 @@ def _prospect(judge: Judge, session: Session, flight: _Flight) -> Prospect:
         others = [log for log in logs if len(log) != first]
         logs = [*(log[:first] + added for log in logs if len(log) >= first), *others]
         batch = tuple(given)
+    for chain in flight.chains.get(session.serial, ()):
+        # Of two batches at the same seqs either may be there, and then those that follow it.
+        logs = [*(log[: chain[0]["seq"]] + chain for log in logs if len(log) >= chain[0]["seq"]), *logs]
     stake = _stake(judge, session, flight)
     return Prospect(session.id, session.header, session.inherited, stake, tuple(logs), session, batch)
 

@@ -199,7 +199,7 @@ def handle_names(program: Program) -> dict[int, str]:
     for each in program.operations:
         # The call that a crash cut short is one of the program's calls too.
         operation = each.during if isinstance(each, Crash) and each.during is not None else each
-        for call in [step.call for _, _, step in each.steps()] if isinstance(each, Overlap) else [operation]:
+        for call in [step.call for _, _, step in operation.steps()] if isinstance(operation, Overlap) else [operation]:
             if isinstance(call, Create):
                 names[call.handle] = f"w{call.handle}"
             elif isinstance(call, OpenSession):

@@ -44,6 +44,7 @@ EXAMPLES = {
     "fault": 4,
     "overlap": 40,
     "overlap-faults": 20,
+    "overlap-crashes": 10,
     "live": 30,
     "live-faults": 30,
 }
@@ -54,6 +55,7 @@ if IS_SOAK:
         "fault": 50,
         "overlap": 2_000,
         "overlap-faults": 1_000,
+        "overlap-crashes": 1_000,
         "live": 1_000,
         "live-faults": 1_000,
     }
