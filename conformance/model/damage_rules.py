@@ -185,6 +185,9 @@ def _create(judge: Judge, session: Session, harm: Harm, op: Create, outcome: Out
             judge.fail(harm.creating, "created: the id was called absent, and nothing happened since")
         judge.witness(harm.creating)
         return True
+    if kind in OWNED and judge.world.writers(session):
+        # Somebody owns what was there, and may keep others out until it is closed.
+        return True
     if kind:
         judge.fail(harm.creating, "refused with SessionAlreadyExistsError or SessionPersistenceCorruptionError")
     if _is_fresh(judge, op.instance, harm) and (not harm.vanish or harm.settled is not None):

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from conformance.contract import SessionHeader
+from conformance.drivers.execution import run_program
+from conformance.drivers.registry import load_backend
+from conformance.model.history import Raised
 from conformance.model.judge import judge_history
+from conformance.model.operations import Append, Close, Create, Damage, Flush, OpenInstance, Program
 from tests.unit.model.crash_histories import Case
 from tests.unit.model.damage_histories import ALLOWED, CASES, KILLED, PLAIN
 from tests.unit.model.histories import history
@@ -51,3 +57,25 @@ def test_judging_is_pure(case: Case) -> None:
     first, second = judge_history(told, case.capabilities), judge_history(told, case.capabilities)
     assert Counter(first.witnesses) == Counter(second.witnesses)
     assert repr(told) == text
+
+
+def test_who_owns_what_was_removed_may_keep_others_out(tmp_path: Path) -> None:
+    """An artifact is removed under its owner: a create elsewhere may be refused as owned, and works after the close."""
+    program = Program(
+        (
+            OpenInstance(1),
+            Create(1, 1, SessionHeader(id="s", created_at=0)),
+            Append(1, [{"type": "user/message", "seq": 0, "time": 0, "data": None}]),
+            Flush(1),
+            Damage("s", "unlink"),
+            OpenInstance(2),
+            Create(2, 2, SessionHeader(id="s", created_at=0)),
+            Close(1),
+            Create(2, 3, SessionHeader(id="s", created_at=0)),
+            Close(3),
+        )
+    )
+    result = run_program(load_backend("jsonl"), program, tmp_path / "root")
+    assert result.violation is None
+    kinds = [each.outcome.error.kind for each in result.history if isinstance(getattr(each, "outcome", None), Raised)]
+    assert kinds[0] == "SessionAlreadyOwnedError"
