@@ -25,6 +25,14 @@ def standing(world: World, handle: Handle) -> Standing:
     if rival is not None and rival is not handle.session:
         return Standing.BEATEN if rival.settled else Standing.CONTESTED
     session = handle.session
+    former = world.former.get(session.id)
+    if (
+        session.pending
+        and former is not None
+        and any(each.instance != handle.instance for each in world.writers(former))
+    ):
+        # Damage took what another instance still owns, and that one may keep others out.
+        return Standing.CONTESTED
     if handle.lost or not handle.owns or session.opaque or handle.left_at != len(session.log):
         return Standing.DISPLACED
     return Standing.OWNER

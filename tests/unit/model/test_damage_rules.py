@@ -10,7 +10,7 @@ import pytest
 from conformance.contract import SessionHeader
 from conformance.drivers.execution import run_program
 from conformance.drivers.registry import load_backend
-from conformance.model.history import Raised
+from conformance.model.history import Completion, Raised
 from conformance.model.judge import judge_history
 from conformance.model.operations import Append, Close, Create, Damage, Flush, OpenInstance, Program
 from tests.unit.model.crash_histories import Case
@@ -60,22 +60,24 @@ def test_judging_is_pure(case: Case) -> None:
 
 
 def test_who_owns_what_was_removed_may_keep_others_out(tmp_path: Path) -> None:
-    """An artifact is removed under its owner: a create elsewhere may be refused as owned, and works after the close."""
+    """An artifact is removed under its owner: who creates the id elsewhere may be kept from storing it meanwhile."""
+    batch = [{"type": "user/message", "seq": 0, "time": 0, "data": None}]
     program = Program(
         (
             OpenInstance(1),
             Create(1, 1, SessionHeader(id="s", created_at=0)),
-            Append(1, [{"type": "user/message", "seq": 0, "time": 0, "data": None}]),
+            Append(1, batch),
             Flush(1),
             Damage("s", "unlink"),
             OpenInstance(2),
             Create(2, 2, SessionHeader(id="s", created_at=0)),
+            Append(2, batch),
             Close(1),
-            Create(2, 3, SessionHeader(id="s", created_at=0)),
-            Close(3),
         )
     )
     result = run_program(load_backend("jsonl"), program, tmp_path / "root")
     assert result.violation is None
-    kinds = [each.outcome.error.kind for each in result.history if isinstance(getattr(each, "outcome", None), Raised)]
-    assert kinds[0] == "SessionAlreadyOwnedError"
+    raised = [
+        each.outcome for each in result.history if isinstance(each, Completion) and isinstance(each.outcome, Raised)
+    ]
+    assert raised[0].error.kind == "SessionAlreadyOwnedError"
