@@ -60,12 +60,16 @@ def as_call(judge: Judge, op: HubFlush | Dispose, outcome: Outcome) -> Flush | C
 
 def disposed(judge: Judge, op: Dispose, outcome: Outcome, faults: tuple[FaultView, ...]) -> bool:
     """LIVE-06: the hub hears of no failure; where storage failed meanwhile a later close says whether this one did."""
+    if (op.instance, op.session) not in judge.world.published:
+        # The hub refuses it by itself.
+        return False
     judge.demand_success(outcome, "LIVE-06", "resolved: a drain that fails at a session's end is logged, not raised")
     handle = active(judge, op.instance, op.session)
     if handle is None or not any(each.error for each in faults):
         judge.witness("LIVE-06")
         return False
     session = handle.session
+    judge.world.published.discard((op.instance, op.session))
     handle.closed = handle.unheard = True
     end_ownership(handle)
     judge.world.blur(session)

@@ -92,7 +92,8 @@ def advance(judge: Judge) -> None:
             if due >= judge.world.now or (broken is not None and broken < len(joined)):
                 # One that cannot be stored is told by the next barrier, and what stands before it is not bound either.
                 break
-            promote(judge, session, len(joined), "LIVE-02" if len(joined) > 1 else "LIVE-01")
+            alone = len(live.waiting) == 1 or live.waiting[1].at > due
+            promote(judge, session, len(joined), "LIVE-01" if alone else "LIVE-02")
 
 
 def hold(judge: Judge, op: Fail) -> None:
@@ -104,19 +105,22 @@ def hold(judge: Judge, op: Fail) -> None:
 
 def background_failed(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
     """Storage failed while nobody was calling: a write of what waited may have failed (LIVE-04)."""
-    failing = judge.world.failing
-    if not isinstance(op, Wait) or not any(each.error for each in faults):
+    failing, window = judge.world.failing, judge.capabilities.live_window
+    if not isinstance(op, Wait) or window is None or not any(each.error for each in faults):
         return
-    for session, live in flowing(judge):
-        window = judge.capabilities.live_window
-        due = window is not None and live.waiting[0].at + round(window * 1_000_000) <= judge.world.now
-        met = sum(bool(each.error) and each.session in (None, session.id) for each in faults)
-        if not due or not met:
+    begun = judge.world.now - round(window * 1_000_000)
+    due = [(session, live) for session, live in flowing(judge) if live.waiting[0].at <= begun]
+    for session, live in due:
+        met = [each for each in faults if each.error and each.session in (None, session.id)]
+        if not met:
             continue
+        # Where the artifact does not tell whose call it was, only one session may have been about to write.
+        its_own = len(due) == 1 or any(each.session for each in met)
+        if its_own and failing is not None and failing.sticky and WRITING & set(failing.calls):
+            # Once it is told, nobody need say it again before a barrier.
+            live.owes = live.owes if live.failed else "LIVE-04"
+            _count_tries(judge, live, len(met))
         live.held = live.failed = True
-        if failing is not None and failing.sticky and WRITING & set(failing.calls):
-            live.owes = "LIVE-04"
-            _count_tries(judge, live, met)
 
 
 def _count_tries(judge: Judge, live: Live, met: int) -> None:

@@ -178,13 +178,14 @@ def test_warnings_are_those_of_the_program(done: Callable[..., list[Outcome]]) -
         logger.warning("session %r: %d events wait", "s", 3)
         logger.error("this is worse")
 
+    before = list(logging.getLogger().handlers)
     logger.warning("before")
     first = done(with_live(talkative), OpenInstance(1), ReadWarnings(), ReadWarnings())
     assert first[1] == Returned(WarningsView(("WARNING: session 's': 3 events wait", "ERROR: this is worse")))
     assert first[2] == Returned(WarningsView(()))
     logger.warning("between")
     assert done(with_live(Heard().attach), OpenInstance(1), ReadWarnings())[-1] == Returned(WarningsView(()))
-    assert not [each for each in logging.getLogger().handlers if isinstance(each, Warnings)]
+    assert logging.getLogger().handlers == before
 
 
 def test_warnings_are_cut() -> None:

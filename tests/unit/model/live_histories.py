@@ -44,6 +44,7 @@ from tests.unit.model.histories import (
 WINDOW = 200_000
 LIVE = Capabilities(live_window=WINDOW / 1_000_000)
 WRITE = FaultView("write", "EIO", "refused", "s")
+NOBODY = FaultView("write", "EIO", "refused", None)
 SYNC = FaultView("sync", "EIO", "refused", "s")
 DOWN = Step(Fail(["write", "sync"], sticky=True))
 ONCE = Step(Fail(["write"]))
@@ -135,7 +136,8 @@ WINDOWS = (
     case("LIVE-02", *TWO, LATE, read(1, events(0, 2)), wrong=read(1, events(0))),
     case("LIVE-02", *ONE, passes(WINDOW // 2), *publish(*events(1)), passes(WINDOW // 2 + 1), read(1, events(0, 2)),
          wrong=read(1, [])),
-    case("LIVE-01", *ONE, passes(WINDOW), *publish(*events(1)), passes(1), read(1, events(0, 2)), wrong=read(1, [])),
+    case("LIVE-02", *ONE, passes(WINDOW - 1), *publish(*events(1)), passes(2), read(1, events(0, 2)),
+         wrong=read(1, [])),
     case("LIVE-02", *TWO, LATE, read(1, events(0, 2)), wrong=read(1, [*events(1), *events(0)])),
 )  # fmt: skip
 
@@ -224,6 +226,10 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(*ONE, passes(WINDOW // 2), *publish(*events(1)), passes(WINDOW // 2 + 1), read(1, events(0, 2))),
         *(*publish(*events(2)), passes(WINDOW), read(1, events(0, 2)), passes(1), read(1, events(0, 3))),
     ),
+    "what is published in the very moment in which a window ends may have one of its own": (
+        *(*ONE, passes(WINDOW), *publish(*events(1)), passes(1), read(1, events(0)), passes(WINDOW)),
+        read(1, events(0, 2)),
+    ),
     "an append is refused by contiguity while others wait": (
         *(*TWO, append(1, events(2)).raises(CONTIGUITY, expected=0, got=2), hub_flush(), append(1, events(2))),
         read(1, events(0, 3)),
@@ -255,6 +261,13 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(*FAILED, read(1, events(0)), LATE.beside(WRITE), HEAL, LATE, read(1, events(0, 3)), hub_flush()),
         read(1, events(0, 3)),
     ),
+    "the write of another session failed, and nobody can tell": (
+        *(*STORED, create(2, "t"), on_hub(session="t"), DOWN, *publish(*events(1)), *publish(*events(0), session="t")),
+        *(LATE.beside(NOBODY), warned("WARNING: 't' was not stored"), HEAL, hub_flush(), read(1, events(0, 2))),
+    ),
+    "what fails again is not logged again": (
+        *(*FAILED, warned("WARNING: 's'"), LATE.beside(WRITE), warned(), HEAL, hub_flush(), read(1, events(0, 3))),
+    ),
     "a flush rejects, and the next one stores": (
         *(*FAILED, warned("WARNING: 's'"), hub_flush().meets(WRITE), flush(1).meets(WRITE), HEAL, hub_flush()),
         *(read(1, events(0, 3)), *publish(*events(3)), LATE, read(1, events(0, 4))),
@@ -285,6 +298,13 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a disposed session is closed, and published again": (
         *(*ONE, dispose(), append(1, events(1)).raises("SessionHandleClosedError"), close(1), owned(2), on_hub()),
         *(*publish(*events(1)), hub_flush(), read(2, events(0, 2))),
+    ),
+    "the hub refuses what is about a session that is not published": (
+        *(up(), create(1), publish(*events(0))[0].raises("ValueError"), hub_flush().raises("ValueError")),
+        *(dispose().raises("ValueError"), on_hub(), dispose(), dispose().raises("ValueError")),
+    ),
+    "a disposal that failed took the session off the hub": (
+        *(*STORED, DOWN, *publish(*events(1)), dispose().beside(WRITE), dispose().raises("ValueError")),
     ),
     "a seeded session whose own events wait": (
         *(*SEEDED, *publish(*events(2)), hub_flush(), append(1, events(3)), flush(1), read(1, events(0, 4))),

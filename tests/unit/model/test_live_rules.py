@@ -75,6 +75,14 @@ def test_a_window_of_the_next_batch_ends_to_the_microsecond(late: int, binds: bo
     assert (found is not None) == binds
 
 
+def test_a_window_without_length_binds_at_the_next_microsecond() -> None:
+    """Whoever stores at once has stored when time has passed, each event for itself."""
+    at_once = Capabilities(live_window=0.0)
+    for steps, binds in ((TWO, False), ((*TWO, passes(1)), True)):
+        found = judge_history(history((*steps, read(1, []))), at_once).violation
+        assert (found is not None) == binds
+
+
 def test_without_a_declared_window_none_binds() -> None:
     """A backend that declares no window is judged by its barriers and by the order alone."""
     for seen in ([], events(0), events(0, 2)):
