@@ -39,8 +39,7 @@ def promised(session: Session, seq: int) -> str:
 def on_its_way(session: Session) -> str:
     """The clause by which published events came into the log that nobody has read back since, or ""."""
     seq = min(session.verified, len(session.log) - 1)
-    found = promised(session, seq)
-    return found if found.startswith("LIVE") else ""
+    return next((clause for _, end, clause in session.promised if end > seq and clause.startswith("LIVE")), "")
 
 
 def suspect(session: Session, *, but: str = "") -> str:
@@ -79,8 +78,8 @@ def present(judge: Judge, instance: Instance, session: Session, fresh: str) -> s
     tag = suspect(session)
     if instance.number in session.shown and (tag in STRONG_TAGS if session.pending else tag):
         return tag
-    if session.log and not session.verified and on_its_way(session):
-        return on_its_way(session)
+    if session.log and not session.verified and promised(session, 0).startswith("LIVE"):
+        return promised(session, 0)
     if session.pending or (not session.durable and not session.log):
         return "MAT-01"
     if session.home != instance.number:
@@ -146,8 +145,6 @@ def raising(judge: Judge, handle: Handle, offset: int, length: int | None) -> st
     tag = suspect(session)
     if tag and session.log and session.verified == len(session.log):
         return tag
-    if session.live is not None and session.verified in session.live.scribbled:
-        return "LIVE-08"
     return on_its_way(session) or stale(judge, handle)
 
 

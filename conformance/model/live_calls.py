@@ -102,6 +102,8 @@ def situation(judge: Judge, op: Operation, outcome: Outcome) -> dict[str, str]:
     for session in judge.world.live.values():
         live, owner = session.live, session.owner
         found = blame.on_its_way(session)
+        if isinstance(outcome, Raised):
+            found = _out_of_place(session, outcome.error) or found
         if isinstance(outcome, Raised) and owner is not None and found and _is_mutation_of(op, owner):
             return dict.fromkeys(BARRIERS, found)
         if live is None or live.ended is None:
@@ -113,6 +115,17 @@ def situation(judge: Judge, op: Operation, outcome: Outcome) -> dict[str, str]:
         elif isinstance(op, OpenSession) and op.session == session.id and op.access == "write":
             return dict.fromkeys(("OWN-02", "OWN-03", "OWN-04"), "LIVE-06")
     return {}
+
+
+def _out_of_place(session: Session, error: ErrorView) -> str:
+    """The clause about the event that a backend says it cannot store, where nobody published it to this handle."""
+    if error.kind != CONTIGUITY or not isinstance(error.got, int):
+        return ""
+    if session.refused_by == "LIVE-07" and any(each.get("seq") == error.got for each in session.refused):
+        return "LIVE-07"
+    if 0 <= error.got < len(session.log) and not blame.promised(session, error.got):
+        return "LIVE-09"
+    return ""
 
 
 def _is_mutation_of(op: Operation, owner: Handle) -> bool:
@@ -244,8 +257,10 @@ def _failed_barrier(judge: Judge, op: Operation, session: Session, live: Live, e
     if not error.fault:
         if isinstance(op, FlushInstance | CloseInstance):
             return False
-        if error.kind == CONTIGUITY and error.got is not None and error.got < live.seeded:
-            clause = "LIVE-09"
+        if _out_of_place(session, error):
+            clause = _out_of_place(session, error)
+        elif error.kind != CONTIGUITY and live.is_scribbled():
+            clause = "LIVE-08"
         elif live.failed or live.held:
             clause = "LIVE-04" if error.kind == CONTIGUITY else "LIVE-05"
         judge.fail(clause, f"resolved: {len(live.waiting)} published events wait, and nothing fails")
@@ -285,6 +300,8 @@ def _broken_barrier(
     if lost and not error.fault and CONTIGUITY not in {error.kind, *(each.kind for each in error.members)}:
         judge.fail(clause, "SessionContiguityError: events before it were lost with a close that failed")
     if not error.fault:
+        if _out_of_place(session, error) and error.got != seq:
+            judge.fail(_out_of_place(session, error), f"an error that names the event's seq, {seq}")
         names_seq(judge, error, seq)
         judge.witness(clause)
     session.refused = [each.event for each in live.waiting[broken:] if isinstance(each.event, dict)]

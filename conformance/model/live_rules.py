@@ -46,6 +46,7 @@ def publish(judge: Judge, call: Call, op: Publish, outcome: Outcome) -> None:
         if session is not None and isinstance(op.event, dict):
             session.refused, session.refused_by = [op.event], "LIVE-07"
             session.tag("LIVE-07")
+            live_of(judge, session)
         return
     session = handle.session
     if session.opaque:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,3 +52,8 @@ class Live:
     handle: int | None = None
     moved: bool = False
     ended: int | None = None
+
+    def is_scribbled(self, seqs: Iterable[int] = ()) -> bool:
+        """Whether the producer overwrote one of these events, or one that waits."""
+        waiting = (each.event.get("seq") for each in self.waiting if isinstance(each.event, dict))
+        return any(seq in self.scribbled for seq in (*seqs, *waiting)) if self.scribbled else False

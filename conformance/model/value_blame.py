@@ -103,6 +103,8 @@ def unreadable(judge: Judge, session: Session, kind: str) -> str:
     if (kind in CONTRACT_ERRORS and kind not in _OF_VALUES) or kind == "Hung" or _is_of_system(kind):
         return ""
     fresh = range(session.verified, len(session.log))
+    if session.live is not None and session.live.is_scribbled(fresh):
+        return "LIVE-08"
     if kind == "SessionFormatUnsupportedError":
         return "FMT-03" if any(is_marked(judge, session.log[seq]) for seq in fresh) else ""
     if any(seq in session.given for seq in fresh) or _header_grade(session.header) == JsonGrade.BEYOND:

@@ -251,9 +251,9 @@ def _altered(judge: Judge, handle: Handle, seq: int, event: Any) -> str:
 
 def _raising(judge: Judge, handle: Handle, op: Read, kind: str) -> str:
     clause = blame.raising(judge, handle, op.offset, op.length)
-    if not kind or clause in STRONG_TAGS or crash_blame.failing(handle.session):
+    cause = value_blame.unreadable(judge, handle.session, kind) if kind else ""
+    if not kind or (clause in STRONG_TAGS and cause != "LIVE-08") or crash_blame.failing(handle.session):
         return clause
-    cause = value_blame.unreadable(judge, handle.session, kind)
     return cause or identity_blame.unreadable(judge.world, handle.session, kind) or clause
 
 

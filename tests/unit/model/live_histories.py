@@ -24,6 +24,7 @@ from conformance.model.operations import (
 from tests.unit.model.crash_histories import Case
 from tests.unit.model.histories import (
     CONTIGUITY,
+    NOT_FOUND,
     Step,
     append,
     close,
@@ -344,6 +345,41 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     "a handle whose session has ended goes on taking events": (
         "LIVE-06",
         (*ONE, dispose(), append(1, events(1))),
+    ),
+    "what a producer overwrote cannot be read": (
+        "LIVE-08",
+        (
+            *(*BEGUN, *publish(*events(0, 2), scribble=True), append(1, events(2))),
+            read(1, []).raises("SessionPersistenceCorruptionError"),
+        ),
+    ),
+    "what a producer overwrote cannot be stored": (
+        "LIVE-08",
+        (*BEGUN, *publish(*events(0), scribble=True), hub_flush().raises("ValueError")),
+    ),
+    "an event that nobody was to keep is in the way": (
+        "LIVE-07",
+        (*STORED, close(1), *publish(*events(1)), owned(2), flush(2).raises(CONTIGUITY, expected=2, got=1)),
+    ),
+    "what was appended by hand is queued too": (
+        "LIVE-09",
+        (*STORED, *publish(*events(1)), hub_flush().raises(CONTIGUITY, expected=1, got=0)),
+    ),
+    "a session that exists by what it published is gone": (
+        "LIVE-13",
+        (*ONE, close(1), owned(2).raises(NOT_FOUND)),
+    ),
+    "an empty session that has ended is there": (
+        "LIVE-06",
+        (up(), create(1), on_hub(), dispose(), stat(snap(0, 0))),
+    ),
+    "what failed is tried again at every event": (
+        "LIVE-04",
+        (*FAILED, *publish(*events(3)), passes(1).beside(*[WRITE] * 20)),
+    ),
+    "events are dropped by a failure, and the close is fine": (
+        "LIVE-05",
+        (*FAILED, HEAL, close(1), opened(2), read(2, events(0))),
     ),
     "an append goes ahead of what waits": (
         "LIVE-12",
