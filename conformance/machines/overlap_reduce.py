@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 
-from conformance.model.operations import Append, Overlap, Read, Step
+from conformance.model.operations import Append, Operation, Overlap, Read, Step
+
+
+def one_after_the_other(overlap: Overlap) -> Iterator[list[Operation]]:
+    """Its calls made alone: client by client, forwards and backwards, and a call of each in turn."""
+    rows = [[step.call for step in row] for row in overlap.rows]
+    yield [call for row in rows for call in row]
+    if len(rows) > 1:
+        yield [call for row in reversed(rows) for call in row]
+        yield [call for calls in zip_longest(*rows) for call in calls if call is not None]
 
 
 def fewer_calls(overlap: Overlap) -> Iterator[Overlap]:

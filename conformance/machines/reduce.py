@@ -23,7 +23,7 @@ from conformance.drivers.crash_plans import Place, Placement
 from conformance.drivers.execution import ProgramResult
 from conformance.drivers.fitting import Fit
 from conformance.machines.job import Finding
-from conformance.machines.overlap_reduce import fewer_calls, plainer_calls
+from conformance.machines.overlap_reduce import fewer_calls, one_after_the_other, plainer_calls
 from conformance.model.operations import (
     Append,
     Crash,
@@ -65,9 +65,11 @@ def reduce_finding(finding: Finding, perform: Perform, *, seconds: float) -> tup
     best = _Best(perform, result, until)
     best.leave_out_groups()
     best.narrow(best.is_same)
+    best.unfold_overlaps()
     best.simplify_overlaps(fewer_calls)
     best.narrow(best.is_same)
     best.simplify_overlaps(plainer_calls)
+    best.unfold_overlaps()
     best.make_crashes_mild()
     best.narrow(_any)
     best.make_plain()
@@ -195,6 +197,24 @@ class _Best:
             if place < len(self.result.program.operations):
                 _Mildness(self, place).make()
 
+    def unfold_overlaps(self) -> None:
+        """Make the calls of each overlap one after the other, where that breaks any clause: then it is no race."""
+        place = 0
+        while place < len(self.result.program.operations):
+            overlap = self.result.program.operations[place]
+            if not isinstance(overlap, Overlap) or not any(
+                self._try_instead(place, calls) for calls in one_after_the_other(overlap)
+            ):
+                place += 1
+
+    def _try_instead(self, place: int, calls: list[Operation]) -> bool:
+        operations = list(self.result.program.operations)
+        more = len(calls) - 1
+        moved = {
+            number: number + (more if number > place else 0) for number in range(len(operations)) if number != place
+        }
+        return self._try([*operations[:place], *calls, *operations[place + 1 :]], _any, moved)
+
     def simplify_overlaps(self, forms: Callable[[Overlap], Iterator[Overlap]]) -> None:
         """Put the first of these forms that still fails in the place of each overlap, as often as that goes."""
         place = 0
@@ -212,11 +232,12 @@ class _Best:
         return self._try(operations, self.is_same, placements={place: placement})
 
     def make_plain(self) -> None:
-        """Give batches plain events, one batch after the other, and sessions plain ids, all at once."""
-        for place, operation in enumerate(self.result.program.operations):
-            plain = _in_call(operation, _plain_batch)
-            if plain is not None:
-                self._try_at(place, plain, _any)
+        """Give batches plain events, one after the other, let callers overwrite nothing, give sessions plain ids."""
+        for place in range(len(self.result.program.operations)):
+            for change in (_plain_batch, _not_overwritten):
+                plain = _in_call(self.result.program.operations[place], change)
+                if plain is not None:
+                    self._try_at(place, plain, _any)
         renamed = _plain_ids(self.result.program)
         if renamed is not None:
             self._try(renamed, _any)
@@ -349,6 +370,12 @@ def _plain_batch(operation: Operation) -> Append | None:
         return None
     events = [{"type": "user/message", "seq": event["seq"], "time": 0, "data": None} for event in operation.events]
     return replace(operation, events=events) if events != operation.events else None
+
+
+def _not_overwritten(operation: Operation) -> Operation | None:
+    """The call without what its caller does to the events, or None where that is nothing."""
+    is_overwritten = isinstance(operation, Append | Read) and operation.scribble
+    return replace(operation, scribble=False) if is_overwritten else None  # type: ignore[call-arg]
 
 
 def _plain_ids(program: Program) -> list[Operation] | None:
