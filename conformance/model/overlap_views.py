@@ -243,12 +243,15 @@ def _measure(
     judge.witness("FRESH-03")
 
 
+_HURRIED = {Flush: "SEQ-05", FlushInstance: "FLUSH-01", Close: "CLOSE-06"}
+
+
 def _hurried_barrier(phase: Phase, view: Flight, session: Session, upto: int) -> str:
     """The clause of a barrier that resolved though an append that it covers, and the view lacks, was still in line."""
     for append, length in _appends(phase, session):
         for bar in phase.made():
             if length > upto and _covers(bar, append) and bar.before(view) and append.end > bar.end:
-                return "FLUSH-01" if isinstance(bar.op, FlushInstance) else "SEQ-05"
+                return _HURRIED[type(bar.op)]
     return ""
 
 
@@ -285,7 +288,8 @@ def _snapshot(judge: Judge, phase: Phase, view: Flight, session: Session, value:
     if count is not None:
         most += len(_ghosts(judge, phase, view, session))
         if type(count) is not int or not least <= count <= most:
-            lost = promised(session, count) if type(count) is int and count < least else ""
+            is_short = type(count) is int and count < least
+            lost = (_hurried_barrier(phase, view, session, count) or promised(session, count)) if is_short else ""
             judge.fail(lost or "FRESH-02", f"event_count from {least} to {most}", f"event_count={count!r}")
         session.show(view.instance or 0, count)
     judge.witness("FRESH-02")

@@ -134,7 +134,7 @@ class inherited_count_is_lost(PlainFiles):
         return handle
 
 
-@planted(FILES, breaks="SVC-11", also=("CLOSE-03",), report="R194")
+@planted(FILES, breaks="SVC-11", also=("CLOSE-03", "OWN-02"), report="R194")
 class immediate_close_saves_the_empty_state(PlainHandle):
     """Closing saves the events that the handle holds, which before anything was loaded or appended are none."""
 
