@@ -24,8 +24,8 @@ from conformance.drivers.execution import ProgramResult
 from conformance.drivers.fitting import Fit
 from conformance.machines.job import Finding
 from conformance.machines.overlap_reduce import fewer_calls, one_after_the_other, plainer_calls
+from conformance.machines.plainer import in_call, not_overwritten, plain_batch, plain_ids, shorter_batch
 from conformance.model.operations import (
-    Append,
     Crash,
     Create,
     ListSessions,
@@ -234,11 +234,11 @@ class _Best:
     def make_plain(self) -> None:
         """Give batches plain events, one after the other, let callers overwrite nothing, give sessions plain ids."""
         for place in range(len(self.result.program.operations)):
-            for change in (_plain_batch, _not_overwritten):
-                plain = _in_call(self.result.program.operations[place], change)
+            for change in (plain_batch, not_overwritten):
+                plain = in_call(self.result.program.operations[place], change)
                 if plain is not None:
                     self._try_at(place, plain, _any)
-        renamed = _plain_ids(self.result.program)
+        renamed = plain_ids(self.result.program)
         if renamed is not None:
             self._try(renamed, _any)
 
@@ -246,7 +246,7 @@ class _Best:
         """Leave out trailing events of batches."""
         for place in range(len(self.result.program.operations)):
             while place < len(self.result.program.operations):
-                shorter = _in_call(self.result.program.operations[place], _shorter_batch)
+                shorter = in_call(self.result.program.operations[place], shorter_batch)
                 if shorter is None or not self._try_at(place, shorter, self.is_same):
                     break
 
@@ -345,60 +345,3 @@ class _Mildness:
     def _loses_less(self, heads: tuple[Place, ...], left: int) -> bool:
         fewer = Placement(lost=(*heads[:left], *heads[left + 1 :]))
         return self._try(self._now, fewer) and len(self._placement.heads) < len(heads)
-
-
-def _in_call(operation: Operation, change: Callable[[Operation], Operation | None]) -> Operation | None:
-    """The operation, or the call that a crash comes into, changed; None where nothing is to be changed."""
-    if not isinstance(operation, Crash):
-        return change(operation)
-    during = None if operation.during is None else change(operation.during)
-    return None if during is None else replace(operation, during=during)
-
-
-def _shorter_batch(operation: Operation) -> Append | None:
-    """The append without its last event, or None where there is but one."""
-    if not isinstance(operation, Append) or not isinstance(operation.events, list) or len(operation.events) < 2:
-        return None
-    return replace(operation, events=operation.events[:-1])
-
-
-def _plain_batch(operation: Operation) -> Append | None:
-    """The append with events that hold nothing but their seqs, or None where it has none or is plain already."""
-    if not isinstance(operation, Append) or not isinstance(operation.events, list):
-        return None
-    if not all(isinstance(event, dict) and type(event.get("seq")) is int for event in operation.events):
-        return None
-    events = [{"type": "user/message", "seq": event["seq"], "time": 0, "data": None} for event in operation.events]
-    return replace(operation, events=events) if events != operation.events else None
-
-
-def _not_overwritten(operation: Operation) -> Operation | None:
-    """The call without what its caller does to the events, or None where that is nothing."""
-    is_overwritten = isinstance(operation, Append | Read) and operation.scribble
-    return replace(operation, scribble=False) if is_overwritten else None  # type: ignore[call-arg]
-
-
-def _plain_ids(program: Program) -> list[Operation] | None:
-    """The program with its sessions called ``s1``, ``s2``, …, or None where one has no text for an id."""
-    names: dict[str, str] = {}
-
-    def renamed(operation: Operation) -> Operation:
-        given = operation.header.id if isinstance(operation, Create) else getattr(operation, "session", "")
-        if not isinstance(given, str):
-            raise _NoText
-        name = names.setdefault(given, f"s{len(names) + 1}") if given else given
-        if isinstance(operation, Create):
-            return replace(operation, header=replace(operation.header, id=name))
-        if isinstance(operation, OpenSession | Stat):
-            return replace(operation, session=name)
-        return operation
-
-    try:
-        found = [_in_call(operation, renamed) or operation for operation in program.operations]
-    except _NoText:
-        return None
-    return found if found != list(program.operations) else None
-
-
-class _NoText(Exception):
-    """An id is no text."""
