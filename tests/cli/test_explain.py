@@ -43,7 +43,7 @@ def test_one_clause_is_shown_in_full(command: Command) -> None:
 
 def test_a_clause_without_a_check_says_so(command: Command) -> None:
     """What is not built yet does not look as if it were."""
-    assert "none yet" in command("clauses", "LIVE-01").output
+    assert "none yet" in command("clauses", "RES-01").output
 
 
 def test_a_backend_gives_each_clause_its_standing(command: Command) -> None:

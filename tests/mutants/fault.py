@@ -100,7 +100,7 @@ class full_disk_is_told_as_corruption(PlainHandle):
             raise damaged(self.path, cause) from cause
 
 
-@planted(FILES, breaks="FAULT-01", also=("FAULT-02",), report="R085")
+@planted(FILES, breaks="FAULT-01", also=("FAULT-02", "DUR-10"), report="R085")
 class failed_append_is_logged_only(PlainHandle):
     """A batch that could not be written is worth a warning, and the caller goes on as if it were stored."""
 
