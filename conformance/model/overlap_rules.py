@@ -124,8 +124,7 @@ def _situation(judge: Judge, phase: Phase, flight: Flight) -> dict[str, str]:
     op, made = flight.op, phase.made()
     found: dict[str, str] = {}
     if flight.is_on_handle:
-        earlier = [each for each in made if each.is_on_handle and each.op.handle == op.handle]
-        earlier = [each for each in earlier if each.begin < flight.begin]
+        earlier = [each for each in phase.on_handle(op.handle) if each.begin < flight.begin]
         # Also what must be refused for other reasons has to come to an end.
         hung = ("SEQ-02",) if flight.kind == "Hung" else ()
         if any(flight.races(each) for each in earlier) or _is_overtaken_in_line(phase, flight):

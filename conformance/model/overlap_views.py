@@ -39,7 +39,9 @@ def is_beside_a_change(phase: Phase, view: Flight) -> bool:
 
 def is_made_beside_a_change(phase: Phase, view: Flight) -> bool:
     """Whether something that changes what it sees was called at the same time, though one ended before the other."""
-    return any(_may_change(each, view) and (view.races(each) or each.races(view)) for each in phase.made())
+    at, instant = view.begun.at, phase.instant
+    near = [each for each in phase.made() if not each.is_view and abs(each.begun.at - at) <= instant]
+    return any(_may_change(each, view) and (view.races(each) or each.races(view)) for each in near)
 
 
 def _may_change(change: Flight, view: Flight) -> bool:

@@ -157,6 +157,9 @@ class Phase:
     rested: int = NEVER
     _open: dict[tuple[int, int], Flight] = field(default_factory=dict)
     _made: list[Flight] | None = None
+    _on_handles: dict[int, list[Flight]] = field(default_factory=dict)
+    _ends: list[Flight] = field(default_factory=list)
+    _meets_faults: bool = False
 
     def take(self, event: Event) -> None:
         """A call begins or ends."""
@@ -165,6 +168,7 @@ class Phase:
             flight = self._open.pop((event.client, event.step))
             flight.ends(event, self.time)
             self._made = None
+            self._meets_faults = self._meets_faults or bool(event.faults)
             return
         op = event.operation
         if not event.client and self.rested == NEVER:
@@ -196,8 +200,8 @@ class Phase:
             last: the call whose completion is taken for it.
         """
         end = last or flight
-        if end.ended is None:
-            return None
+        if end.ended is None or not self._meets_faults:
+            return end.ended
         met = [each for each in self.flights if each.ended is not None and flight.begin < each.end <= end.end]
         if not end.shows_fault:
             met = [each for each in met if not each.shows_fault]
@@ -207,8 +211,18 @@ class Phase:
     def made(self) -> list[Flight]:
         """The calls that were made, in the order in which they began; not to be changed."""
         if self._made is None:
-            self._made = [each for each in self.flights if each.ended is not None and not _is_skipped(each)]
+            self._made = made = [each for each in self.flights if each.ended is not None and not _is_skipped(each)]
+            self._ends = [each for each in made if isinstance(each.op, CloseInstance)]
+            self._on_handles = {}
+            for each in made:
+                if each.is_on_handle:
+                    self._on_handles.setdefault(each.op.handle, []).append(each)
         return self._made
+
+    def on_handle(self, handle: int) -> list[Flight]:
+        """The calls that change something through a handle, in the order in which they began; not to be changed."""
+        self.made()
+        return self._on_handles.get(handle, [])
 
     def of(self, session: str) -> Iterator[Flight]:
         """The calls about one session."""
@@ -237,14 +251,12 @@ class Phase:
 
     def closing(self, instance: int | None, flight: Flight) -> bool:
         """Whether the service's close was called before the call ended."""
-        return any(
-            isinstance(each.op, CloseInstance) and each.op.instance == instance and each.begin < flight.end
-            for each in self.made()
-        )
+        self.made()
+        return any(each.op.instance == instance and each.begin < flight.end for each in self._ends)
 
     def close_of(self, handle: int) -> Flight | None:
         """The first call of a handle's close."""
-        return next((each for each in self.made() if isinstance(each.op, Close) and each.op.handle == handle), None)
+        return next((each for each in self.on_handle(handle) if isinstance(each.op, Close)), None)
 
 
 def _is_skipped(flight: Flight) -> bool:
