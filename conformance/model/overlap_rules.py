@@ -87,6 +87,8 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     flights = phase.made()
     judge_races(judge, phase)
     landed = settle(phase)
+    for each in flights:
+        each.landed = landed.get(id(each))
     views = [each for each in flights if overlap_views.is_beside_a_change(phase, each)]
     beside = set(map(id, views))
     ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]

@@ -54,6 +54,7 @@ class Flight:
         op: the operation. outcome: what came of it.
         is_view: it changes nothing. is_on_handle: it changes something through a handle.
         resolved: it returned. cancelled: its caller gave it up.
+        landed: a cancelled append is in the log all the same; None where nothing tells, or it is no such call.
         kind: the kind of error that it raised, "Hung" where it never ended, else "".
     """
 
@@ -73,6 +74,7 @@ class Flight:
     resolved: bool = False
     cancelled: bool = False
     kind: str = ""
+    landed: bool | None = None
 
     def __post_init__(self) -> None:
         self.op = self.begun.operation

@@ -95,8 +95,9 @@ class _Scene:
         if isinstance(op, Close):
             return self._closed(op.handle)
         if flight.kind == "Hung" or flight.shows_fault or flight.cancelled:
-            # What met a failing storage had come that far: its handle was open.
-            over = flight.shows_fault and isinstance(op, Append | Flush) and op.handle in self.closed
+            # What met a failing storage, or is in the log, had come that far: its handle was open.
+            came_far = flight.shows_fault or flight.landed
+            over = came_far and isinstance(op, Append | Flush) and op.handle in self.closed
             return None if over else self._unsettled(op)
         if flight.session in self.vague:
             return self
