@@ -90,7 +90,10 @@ def leave_open(judge: Judge, trouble: Trouble, session: Session) -> None:
         quiet=False,
         located=judge.located,
     )
-    logs = (*(session.log + each for each in mishap.ghosts), list(session.log))
+    end = len(session.log)
+    hidden = [each for each in mishap.hidden if each and each[0]["seq"] == end]
+    logs = (*(session.log + each for each in (*mishap.ghosts, *hidden)), list(session.log))
+    mishap.hidden = [*mishap.ghosts, *hidden]
     prospect = Prospect(session.id, session.header, session.inherited, stake, logs, session)
     failed = session.home
     crash_rules.leave(judge, prospect, Damage(fault=True))
@@ -150,6 +153,7 @@ def _is_aside(judge: Judge, trouble: Trouble, op: Operation) -> bool:
 
 def _settle_append(judge: Judge, trouble: Trouble, handle: Handle, op: Append) -> None:
     mishap, grip = trouble.mishap(handle.session.serial), trouble.grip(handle.number)
+    mishap.hidden = []
     if mishap.ghosts and not trouble.now:
         mishap.swapped = not fault_blame.is_one_of(op.events, mishap.ghosts)
         if not mishap.swapped:
@@ -164,6 +168,8 @@ def _settle_barrier(judge: Judge, trouble: Trouble, handle: Handle) -> None:
     mishap, grip = trouble.mishap(handle.session.serial), trouble.grip(handle.number)
     if grip.rejected and not trouble.now:
         judge.witness("FAULT-02")
+    if not trouble.now:
+        mishap.hidden = []
     if trouble.now:
         mishap.barrier_hit_at, mishap.owing = judge.world.step, "FAULT-01"
     grip.rejected = grip.owed = False

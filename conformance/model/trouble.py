@@ -21,6 +21,7 @@ class Mishap:
 
     Attributes:
         ghosts: batches of appends that failed since the log last grew; each would begin where the log ends.
+        hidden: ghosts that a failed close left behind; its instance may hide them until a later owner undid them.
         replaced: the same of those whose seqs another append took.
         swapped: another batch was taken at the seqs of one that failed, and nobody has read it yet.
         hits: faults in calls about it since the log last grew; a repair that met one too may not have been possible.
@@ -33,6 +34,7 @@ class Mishap:
     """
 
     ghosts: list[Batch] = field(default_factory=list)
+    hidden: list[Batch] = field(default_factory=list)
     replaced: list[Batch] = field(default_factory=list)
     swapped: bool = False
     hits: int = 0
