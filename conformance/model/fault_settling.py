@@ -96,6 +96,8 @@ def leave_open(judge: Judge, trouble: Trouble, session: Session) -> None:
     mishap.hidden = [*mishap.ghosts, *hidden]
     prospect = Prospect(session.id, session.header, session.inherited, stake, logs, session)
     failed = session.home
+    if failed is None and session.recovery is not None:
+        failed = session.recovery.by
     crash_rules.leave(judge, prospect, Damage(fault=True))
     if session.recovery is not None:
         session.recovery.by = failed
