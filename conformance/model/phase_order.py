@@ -88,8 +88,7 @@ class _Scene:
         op, found = flight.op, self.ids.get(flight.session or "", _Id())
         if flight.part is not None:
             owned = any(handle == flight.part for _, handle in found.owners)
-            state = "stored" if flight.resolved else "appended"
-            return self._with(flight.session, replace(found, state=state)) if owned else self
+            return self._with(flight.session, replace(found, state=self._after_sweep(flight, found))) if owned else self
         if isinstance(op, CloseInstance):
             return self._ended(op.instance)
         if isinstance(op, Close):
@@ -110,6 +109,14 @@ class _Scene:
         if isinstance(op, FlushInstance) and flight.resolved:
             return None if op.instance in self.ended else self._swept(op.instance)
         return self
+
+    def _after_sweep(self, flight: Flight, found: _Id) -> str:
+        """What a service flush made of a session: an empty one it may have left to a close that came meanwhile."""
+        close = self.phase.close_of(flight.part if flight.part is not None else -1)
+        closing = (close is not None and close.begin < flight.end) or self.phase.closing(flight.instance, flight)
+        if closing and found.state == "pending":
+            return "unknown"
+        return "stored" if flight.resolved else "appended"
 
     def _with(self, name: str | None, now: _Id) -> _Scene:
         if name is None:
