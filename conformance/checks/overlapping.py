@@ -226,6 +226,18 @@ def a_sweep_waits_for_a_close_that_came_before(s: Script) -> None:
         s.read(s.open(a, f"v{number}"))
 
 
+@scenario("FLUSH-01")
+def a_sweep_covers_what_came_during_another(s: Script) -> None:
+    """A sweep is called behind a create while another one is under way: it stores the new session too."""
+    a = s.instance()
+    for number, jobs in enumerate(PACES):
+        s.create(a, f"w{number}")
+        n = _new(s, a, f"n{number}")
+        s.overlap([step(FlushInstance(a), waits=False), step(n, after=50), step(FlushInstance(a))], jobs=jobs)
+        s.close(n.handle)
+        s.stat(a, f"n{number}")
+
+
 @scenario("FLUSH-01", "SEQ-05")
 def a_barrier_waits_for_what_was_called_before(s: Script) -> None:
     """A sweep and a flush are called while appends stand in line: what they cover is there when they resolve."""

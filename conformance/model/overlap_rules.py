@@ -341,11 +341,19 @@ def _is_told_later(judge: Judge, phase: Phase, flight: Flight) -> bool:
     """Whether the session is stored for certain a little later, and nobody else can have looked meanwhile."""
     if len(judge.world.instances) > 1 or isinstance(flight.op, FlushInstance):
         return False
+    if flight.gives_owner and any(_is_part_of(phase, sweep, flight) for sweep in phase.sweeps(flight.instance)):
+        return True
     return any(
         each.resolved and each.begin > flight.begin and each.op.handle == flight.op.handle
         for each in phase.made()
         if isinstance(each.op, Flush | Append)
     )
+
+
+def _is_part_of(phase: Phase, sweep: Flight, owner: Flight) -> bool:
+    """Whether a service flush that resolved was called behind the call that gave this handle, and before its close."""
+    close = phase.close_of(owner.op.handle)
+    return sweep.resolved and owner.before(sweep) and (close is None or sweep.begin < close.begin)
 
 
 def _blur(judge: Judge, names: list[str]) -> None:

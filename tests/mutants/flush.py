@@ -15,7 +15,9 @@ from planting import (
     PlainFiles,
     QueuedFiles,
     QueuedHandle,
+    outcome_of,
     planted,
+    take_note,
 )
 
 from conformance.contract import SessionHandleClosedError, SessionPersistenceError
@@ -118,6 +120,21 @@ class sweep_passes_over_who_is_busy(QueuedFiles):
     def lines(self) -> list[QueuedHandle]:
         """Those that are idle, or being closed."""
         return [handle for handle in super().lines() if not handle.is_busy or handle.closing is not None]
+
+
+@planted(QUEUED, breaks="FLUSH-01")
+class sweep_joins_the_one_under_way(QueuedFiles):
+    """Two flushes of the service are one, also where the second was called for what came after the first."""
+
+    under_way: asyncio.Task[None] | None = None
+
+    async def flush(self) -> None:
+        """Wait for the one that runs, if there is one."""
+        self.check_open()
+        if self.under_way is None or self.under_way.done():
+            self.under_way = asyncio.ensure_future(super().flush())
+            self.under_way.add_done_callback(take_note)
+        await outcome_of(self.under_way)
 
 
 @planted(QUEUED, breaks="FLUSH-03")

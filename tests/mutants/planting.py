@@ -46,7 +46,7 @@ try:
         write_all,
     )
     from plain_files import Draft, EagerFiles, PlainFiles, PlainHandle, eager_files, plain_files
-    from queued_files import QueuedFiles, QueuedHandle, outcome_of, queued_files
+    from queued_files import QueuedFiles, QueuedHandle, outcome_of, queued_files, take_note
     from sqlite_rows import RowsHandle, RowsStore, sqlite_rows
 finally:
     sys.path.remove(_VARIANTS)
@@ -98,6 +98,7 @@ __all__ = [
     "path_of",
     "planted",
     "sealed",
+    "take_note",
     "unsealed",
     "values_in",
     "write_all",
