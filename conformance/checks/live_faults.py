@@ -9,6 +9,9 @@ from conformance.clauses import Need
 
 FAILING = (Need.LIVE, Need.FAULTS, Need.CLOCK)
 
+AT_ONCE = (Need.LIVE, Need.FAULTS)
+"""For what waits for no window: where time cannot be moved it is tried all the same."""
+
 WRITING = ("write", "sync")
 
 
@@ -41,6 +44,30 @@ def a_failed_background_write_is_kept_and_told(s: Script) -> None:
         b = s.instance()
         s.read(s.open(b, name))
         s.close_all(b)
+
+
+@scenario("LIVE-05", needs=AT_ONCE)
+def a_flush_of_published_events_fails_loudly(s: Script) -> None:
+    """Storage is down when events are flushed: each flush says so, and the first one after it stores all once."""
+    a = s.instance()
+    for number, calls in enumerate((WRITING, ("sync",), ("write",))):
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.hub_create(a, name)
+        s.fail(*calls, error="EIO", sticky=True)
+        publish(s, a, 1, 2, session=name)
+        s.hub_flush(a, name)
+        publish(s, a, 3, 1, session=name)
+        s.hub_flush(a, name)
+        s.flush(w)
+        s.heal()
+        publish(s, a, 4, 1, session=name)
+        s.hub_flush(a, name)
+        s.read(w)
+        s.close(w)
+        s.read(s.open(a, name))
 
 
 @scenario("LIVE-04", needs=FAILING)
@@ -135,6 +162,27 @@ def what_a_failed_close_lost_is_no_gap(s: Script) -> None:
     s.flush(v)
     s.read(v)
     s.close(v)
+
+
+@scenario("LIVE-10", needs=AT_ONCE)
+def the_owner_after_a_failed_close_leaves_no_gap(s: Script) -> None:
+    """A close loses events; behind them nothing is stored, and what takes their place is."""
+    a, w = begin(s, events=1)
+    s.flush(w)
+    s.fail(*WRITING, error="ENOSPC", sticky=True)
+    publish(s, a, 1, 2)
+    s.close(w)
+    s.heal()
+    v = s.open(a, "s1", "write")
+    s.read(v)
+    publish(s, a, 3, 1)
+    s.hub_flush(a)
+    s.flush(v)
+    s.read(v)
+    s.close(v)
+    u = s.open(a, "s1", "write")
+    s.read(u)
+    s.close(u)
 
 
 @scenario("LIVE-11", needs=FAILING)
