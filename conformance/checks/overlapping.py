@@ -226,6 +226,22 @@ def a_sweep_waits_for_a_close_that_came_before(s: Script) -> None:
         s.read(s.open(a, f"v{number}"))
 
 
+@scenario("FLUSH-03", needs=(Need.FAULTS,))
+def a_sweep_names_a_close_that_fails(s: Script) -> None:
+    """A service flush is called while a handle closes on failing storage: where the close fails, it says so too."""
+    a = s.instance()
+    for number, jobs in enumerate((*PACES, SLOW)):
+        w = s.create(a, f"w{number}")
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        if number % 2:
+            s.append(w, batch(1, 2))
+        s.fail("write", "sync", "truncate", error="EIO", sticky=True)
+        append = [] if number % 2 else [step(Append(w, batch(1, 2)), waits=False)]
+        s.overlap([*append, step(Close(w), waits=False), step(FlushInstance(a))], [step(FlushInstance(a))], jobs=jobs)
+        s.heal()
+
+
 @scenario("FLUSH-01")
 def a_sweep_covers_what_came_during_another(s: Script) -> None:
     """A sweep is called behind a create while another one is under way: it stores the new session too."""

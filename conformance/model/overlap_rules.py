@@ -264,9 +264,9 @@ def _swept(judge: Judge, phase: Phase, flight: Flight, number: int) -> None:
 
 
 def _judge_sweeps(judge: Judge, phase: Phase) -> None:
-    """FLUSH-03: a sweep ends after the closes that were called before it, and stores nothing of theirs."""
+    """FLUSH-03: a sweep ends after the closes called before it, stores nothing of theirs, and names those that fail."""
     for sweep in phase.made():
-        if not isinstance(sweep.op, FlushInstance) or not sweep.resolved:
+        if not isinstance(sweep.op, FlushInstance) or not (sweep.resolved or sweep.kind == "ExceptionGroup"):
             continue
         for close in phase.made():
             of_it = isinstance(close.op, Close) and close.instance == sweep.instance and not close.cancelled
@@ -276,6 +276,10 @@ def _judge_sweeps(judge: Judge, phase: Phase) -> None:
             if not handle.is_writer:
                 continue
             judge.about(sweep.ended)
+            if close.shows_fault:
+                _names_failed_close(judge, sweep, close, handle.session.id)
+            if not sweep.resolved:
+                continue
             if sweep.ended is not None and close.ended is not None and sweep.ended.at < close.ended.at:
                 judge.fail(
                     "FLUSH-03",
@@ -285,6 +289,18 @@ def _judge_sweeps(judge: Judge, phase: Phase) -> None:
             judge.witness("FLUSH-03")
             if handle.session.erased and judge.world.never.get(handle.session.id) == "MAT-03":
                 judge.world.never[handle.session.id] = "FLUSH-03"
+
+
+def _names_failed_close(judge: Judge, sweep: Flight, close: Flight, name: str) -> None:
+    """FLUSH-03: a close that was under way when the sweep was called, and failed, is among the sweep's failures."""
+    ended = close.ended.at if close.ended is not None else 0
+    if ended - sweep.begun.at <= sweep.instant:
+        # By then it may have come to its end, of which its own caller alone had not heard yet.
+        return
+    members = sweep.outcome.error.members if isinstance(sweep.outcome, Raised) else ()
+    if not any(names_session(member, name) for member in members):
+        judge.fail("FLUSH-03", f"a member of one ExceptionGroup that names {name!r:.80}, whose close failed")
+    judge.witness("FLUSH-03")
 
 
 def _judge_closes(judge: Judge, phase: Phase) -> None:

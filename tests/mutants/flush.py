@@ -169,3 +169,15 @@ class sweep_tells_of_who_is_closing(QueuedHandle):
             await asyncio.wait({self.closing})
             raise SessionHandleClosedError(f"session {self.id!r} is being closed", session_id=self.id)
         await super().flush_in_sweep()
+
+
+@planted(QUEUED, breaks="FLUSH-03")
+class sweep_does_not_ask_how_a_close_ended(QueuedHandle):
+    """The sweep waits for a handle that is being closed, and leaves its failure to the caller of that close."""
+
+    async def flush_in_sweep(self) -> None:
+        """Wait, and no more."""
+        if self.closing is None:
+            await super().flush_in_sweep()
+        else:
+            await asyncio.wait({self.closing})

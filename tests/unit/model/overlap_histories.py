@@ -18,6 +18,7 @@ from conformance.model.overlap import LOOKS
 from conformance.model.overlap import Step as Call
 from tests.unit.model.crash_histories import Case, case
 from tests.unit.model.fault_histories import HEAL, WRITE
+from tests.unit.model.fault_histories import group as failing
 from tests.unit.model.histories import (
     CLOSED,
     CONTIGUITY,
@@ -109,6 +110,7 @@ PAIR = (*WRITTEN, flush(1), up(2), opened(2, on=2))
 FIRST, SECOND = append(1, events(1, 2)), append(1, events(3, 2))
 OTHER = append(1, events(1, 2, "other "))
 FULL = read(2, events(0, 3))
+FAILED_CLOSE, FAILED_SWEEP = close(1).meets(WRITE), failing(sweep(), "s")
 GAP = append(1, events(2)).raises(CONTIGUITY, expected=1, got=2)
 
 RACES = (
@@ -278,6 +280,11 @@ CLOSES = (
         "FLUSH-03",
         *(*ALONE, create(2, "t"), together("c+ s+ c- s-", c=close(2), s=sweep())),
         wrong=together("c+ s+ c- s-", c=close(2), s=sweep().raises("ExceptionGroup", **group("t"))),
+    ),
+    case(
+        "FLUSH-03",
+        *(*WRITTEN, FAIL, together("a+ c+ s+ a- c- s-", a=FIRST.meets(WRITE), c=FAILED_CLOSE, s=FAILED_SWEEP)),
+        wrong=together("a+ c+ s+ a- c- s-", a=FIRST.meets(WRITE), c=FAILED_CLOSE, s=sweep()),
     ),
     case(
         "CLOSE-08",
