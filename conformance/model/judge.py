@@ -80,11 +80,17 @@ HUNG = "Hung"
 
 @dataclass(slots=True)
 class Call:
-    """A call under way: its operation, and how many events of each session it must see at least."""
+    """A call under way.
+
+    Attributes:
+        floors: session serial -> how many events it must see at least.
+        alone_since: when it began, in virtual microseconds; None where others were in flight beside it.
+    """
 
     number: int
     operation: Operation
     floors: dict[int, int] = field(default_factory=dict)
+    alone_since: int | None = None
 
 
 Rule = Callable[["Judge", Call, Any, Outcome], None]
@@ -198,7 +204,7 @@ class Judge:
             self._place = ended.client, ended.step
 
     def _begin(self, event: Invocation) -> None:
-        call = Call(event.call, event.operation)
+        call = Call(event.call, event.operation, alone_since=event.at)
         self._calls[event.call] = call
         self.world.step += 1
         self.world.now = event.at

@@ -21,6 +21,9 @@ OWNED = frozenset({"SessionAlreadyOwnedError"})
 NOT_FOUND = frozenset({"SessionPersistenceNotFoundError"})
 TAKEN = EXISTS | OWNED
 
+PATIENCE_US = 250_000
+"""Simulated microseconds that make a wait; no call alone hands out so many jobs that they take as long."""
+
 _ORDINARY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -227,7 +230,7 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
     if vocabulary_rules.refused_open(judge, op, session, floor, may, outcome):
         return note_verdict(judge, instance, op.session, f"open {op.access}", occupied=True, free=session.unsure)
     if _refused_as_owned(judge, op, instance, session, outcome):
-        return None
+        return _came_at_once(judge, call, op, session, outcome)
     if session.pending and not certain:
         # Pending here and written by another instance: which of the two a handle shows is not said (SVC-12).
         return None
@@ -251,6 +254,17 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
         judge.witness(_open_blame(judge, op, instance, session, "SessionAlreadyOwnedError"))
     _admit_opened(judge, op, instance, session, value)
     return None
+
+
+def _came_at_once(judge: Judge, call: Call, op: OpenSession, session: Session, outcome: Outcome) -> None:
+    """OWN-01: a refusal for an owner in this instance did not wait for it."""
+    owner_here = any(each.instance == op.instance for each in judge.world.writers(session))
+    if call.alone_since is None or judge.capabilities.loop != "simulated" or not owner_here:
+        return
+    waited = judge.world.now - call.alone_since
+    if waited >= PATIENCE_US and judge.world.trouble is None:
+        told = f"{kind_of(outcome)} after {waited:,} us, in which nothing else was called"
+        judge.fail("OWN-01", "refused at once: the owner may keep the session for as long as it likes", told)
 
 
 def _open_absent(judge: Judge, op: OpenSession, instance: Instance, outcome: Outcome) -> None:

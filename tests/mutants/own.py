@@ -34,6 +34,20 @@ from conformance.contract import (
 )
 
 
+@planted(FILES, breaks="OWN-01")
+class owner_is_waited_for(PlainFiles):
+    """A session in use is tried again for a while before it is called owned, as engines do it with locks."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Try for half a second."""
+        for _ in range(50):
+            try:
+                return await super().open(session_id, access)
+            except SessionAlreadyOwnedError:
+                await asyncio.sleep(0.01)
+        return await super().open(session_id, access)
+
+
 @planted(MEMORY, breaks="OWN-01", report="R002", sentinel=True)
 class second_writer_is_let_in(MemoryPersistence):
     """Nothing marks a session as being written."""

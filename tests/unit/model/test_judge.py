@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -188,6 +190,15 @@ def test_hang_breaks_the_clause_of_the_call() -> None:
     found = judge_history(history((*WRITTEN, flush(1).hangs())), Capabilities()).violation
     assert found is not None
     assert "never returned" in found.observed
+
+
+@pytest.mark.parametrize("loop", ["simulated", "real"])
+def test_owner_is_not_waited_for(loop: Literal["simulated", "real"]) -> None:
+    """OWN-01: a refusal that took simulated time is no refusal at once; real time says nothing."""
+    told = history((up(), create(1), owned(2).raises(OWNED)))
+    told[-1] = replace(told[-1], at=500_000)
+    found = judge_history(told, Capabilities(loop=loop)).violation
+    assert (found is not None and found.clause == "OWN-01") == (loop == "simulated")
 
 
 def test_skipped_calls_say_nothing() -> None:
