@@ -66,11 +66,13 @@ def test_one_handles_calls_keep_their_order() -> None:
 
 
 def test_sweep_may_leave_its_part_to_a_close_that_came_during_it() -> None:
-    """A session without events that a sweep did not store: its part comes behind the close."""
+    """A session without events that a close took while a sweep was under way may be stored by it or not."""
     absent = owned(2).raises("SessionPersistenceNotFoundError")
     order = arranged(up(), create(1), together("s+ c+ c- o+ o- s-", s=sweep(), c=close(1), o=absent))
     assert order.fits
-    assert names(order) == ["close 1", "open 2", "flush_instance"]
+    assert names(order).index("close 1") < names(order).index("open 2")
+    stored = arranged(up(), create(1), together("s+ c+ c- o+ o- s-", s=sweep(), c=close(1), o=owned(2)))
+    assert stored.fits
 
 
 def test_what_cannot_have_happened_fits_nowhere() -> None:
