@@ -140,6 +140,7 @@ class Judge:
 
     Attributes:
         witnesses: clause id -> how often an answer was judged where another would have been a violation.
+        alone: the call that is judged had no other beside it.
         exact: whether the latest completed call had one allowed answer only, whatever a backend claims.
         world: what the model knows so far.
         costs: what was counted so far.
@@ -155,6 +156,7 @@ class Judge:
         self.costs = cost_rules.CostBook()
         self.witnesses: Counter[str] = Counter()
         self.exact = False
+        self.alone = True
         self._calls: dict[int, Call] = {}
         self.phase: Phase | None = None
         self.void = False
@@ -191,11 +193,11 @@ class Judge:
         self.world.step += 1
         self.world.now = begun.at
         view_rules.take_floors(self, call)
-        self._situation = situation
+        self._situation, self.alone = situation, False
         try:
             self._end(call, ended)
         finally:
-            self._situation = {}
+            self._situation, self.alone = {}, True
 
     def about(self, ended: Completion | None) -> None:
         """What is judged next is the answer to this call."""

@@ -157,6 +157,8 @@ def _meets(judge: Judge, op: Operation, outcome: Outcome) -> bool:
         value = getattr(outcome, "value", None)
         if handle is not None and isinstance(value, list) and value and isinstance(op.offset, int):
             _shown(judge, handle.session, op.offset + len(value))
+        if handle is not None and isinstance(value, list) and judge.alone:
+            _found_waiting(judge, op, handle, len(value))
     elif isinstance(op, Stat | ListSessions):
         value = getattr(outcome, "value", None)
         for view in value if isinstance(value, list) else [value]:
@@ -194,6 +196,14 @@ def _shown(judge: Judge, session: Session, upto: int) -> None:
     broken = broken_at(session)
     good = len(live.waiting) if broken is None else broken
     promote(judge, session, min(upto - len(session.log), good), "LIVE-04" if live.failed else "LIVE-01")
+
+
+def _found_waiting(judge: Judge, op: Read, handle: Handle, count: int) -> None:
+    """A read of the rest of the log shows nothing of what waits: the window of the first of it is running still."""
+    live, owner = handle.session.live, handle.session.owner
+    here = live is not None and live.waiting and owner is not None and owner.instance == handle.instance
+    if live is not None and here and op.length is None and op.offset + count == len(handle.session.log):
+        live.looked = judge.world.now
 
 
 def _append(judge: Judge, op: Append, outcome: Outcome) -> bool:

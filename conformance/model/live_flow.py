@@ -88,7 +88,10 @@ def advance(judge: Judge) -> None:
         while window is not None and live.waiting and not live.held:
             due = live.waiting[0].at + round(window * 1_000_000)
             broken = broken_at(session)
-            joined = [each for each in live.waiting if each.at < due] or live.waiting[:1]
+            # What waited may be stored before its window ends, and what comes then opens the next one: it has joined
+            # for certain where a look behind it found the first one waiting still.
+            sure = max(live.waiting[0].at + 1, min(due, live.looked))
+            joined = [each for each in live.waiting if each.at < sure]
             if due >= judge.world.now or (broken is not None and broken < len(joined)):
                 # One that cannot be stored is told by the next barrier, and what stands before it is not bound either.
                 break

@@ -37,6 +37,7 @@ class Live:
         tries: how many of its calls failed in the background since then.
         handle: the number of the handle that what was published latest went to, or None.
         moved: it went to another one before, and nothing that went to this one is known to be stored (LIVE-10).
+        looked: when somebody was last shown that nothing of what waits is stored, in virtual microseconds.
         ended: the number of the handle that the session's end closed (LIVE-06), until the session is owned again.
     """
 
@@ -51,6 +52,7 @@ class Live:
     tries: int = 0
     handle: int | None = None
     moved: bool = False
+    looked: int = -1
     ended: int | None = None
 
     def is_scribbled(self, seqs: Iterable[int] = ()) -> bool:

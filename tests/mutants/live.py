@@ -40,6 +40,26 @@ class window_rearmed(LiveQueue):
             self._window = self._loop.call_at(self._loop.time() + WINDOW, self._end_window)
 
 
+@planted(LIVE_QUEUE, breaks="LIVE-02")
+class nobody_joins_a_window(LiveQueue):
+    """Each event waits for as long as a window takes, also where one is running when it comes."""
+
+    _is_of_window = False
+
+    def due_is_done(self) -> None:
+        """What is taken next is taken because a window has ended."""
+        super().due_is_done()
+        self._is_of_window = bool(self._events)
+
+    def take(self, next_seq: int, *, before: int | None = None) -> Taken:
+        """Leave the younger ones where they are."""
+        if self._is_of_window and before is None:
+            ripe = sum(each.since + WINDOW <= self._loop.time() + 1e-6 for each in self._events)
+            before = self._stored + ripe
+        self._is_of_window = False
+        return super().take(next_seq, before=before)
+
+
 @planted(LIVE_QUEUE, breaks="LIVE-02", also=("LIVE-01",))
 class no_window_starts_in_a_drain(LiveQueue):
     """While a batch is being stored no timer is set, and nobody sets it afterwards."""

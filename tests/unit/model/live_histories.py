@@ -139,6 +139,8 @@ WINDOWS = (
          wrong=read(1, [])),
     case("LIVE-02", *ONE, passes(WINDOW - 1), *publish(*events(1)), passes(2), read(1, events(0, 2)),
          wrong=read(1, [])),
+    case("LIVE-02", *ONE, passes(WINDOW // 2), *publish(*events(1)), passes(1), read(1, []), passes(WINDOW // 2),
+         read(1, events(0, 2)), wrong=read(1, events(0))),
     case("LIVE-02", *TWO, LATE, read(1, events(0, 2)), wrong=read(1, [*events(1), *events(0)])),
 )  # fmt: skip
 
@@ -222,6 +224,10 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "it is stored in smaller batches, each in time": (
         *(*BEGUN, *publish(*events(0, 4)), passes(WINDOW // 4), read(1, events(0, 1)), passes(WINDOW // 4)),
         *(read(1, events(0, 3)), stat(snap(3, 0)), passes(WINDOW // 2 + 1), read(1, events(0, 4))),
+    ),
+    "it is stored before its window ends, and the next one has a window of its own": (
+        *(*ONE, passes(WINDOW // 2), *publish(*events(1)), passes(WINDOW // 2 + 1), read(1, events(0))),
+        *(passes(WINDOW // 2), read(1, events(0, 2))),
     ),
     "what joined a window has one of its own": (
         *(*ONE, passes(WINDOW // 2), *publish(*events(1)), passes(WINDOW // 2 + 1), read(1, events(0, 2))),
