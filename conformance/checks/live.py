@@ -112,6 +112,26 @@ def a_flush_waits_for_the_drain_under_way(s: Script) -> None:
     s.read(s.open(a))
 
 
+@scenario("LIVE-03", "LIVE-01", needs=(*TIMED, Need.CANCEL))
+def a_cancelled_flush_loses_nothing(s: Script) -> None:
+    """``session/flush`` is cancelled at several points: what was published before is stored in time all the same."""
+    a = s.instance()
+    for number, point in enumerate(((0, 0), (0, 1), (0, 2), (0, 4), (50, 0), (9_999, 0))):
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.hub_create(a, name)
+        publish(s, a, 0, 2, session=name)
+        s.overlap([step(HubFlush(a, name), cancels=[point])], jobs=DRAINS)
+        s.window(past=1)
+        s.read(w)
+        publish(s, a, 2, 1, session=name)
+        s.window(past=1)
+        s.read(w)
+        publish(s, a, 3, 1, session=name)
+        s.hub_flush(a, name)
+        s.read(w)
+
+
 @scenario("LIVE-03", "LIVE-13", needs=(*LIVE, Need.FRESH))
 def barriers_reach_other_instances(s: Script) -> None:
     """What was published before a flush, of whatever kind, or before the close, another instance sees after it."""

@@ -97,6 +97,21 @@ class signal_syncs_and_stores_nothing(Signals):
             await owner._turns.take(lambda: owner._start(Taken(b"", 0, None), owner.writer.flush))
 
 
+@planted(SIGNALS, breaks="LIVE-01", also=("LIVE-03",))
+class cancelled_signal_loses_what_it_took(Signals):
+    """``session/flush`` takes what waits out of the queue before it awaits anything, and nobody puts it back."""
+
+    async def flush(self, session_id: str) -> None:
+        """Begin with what was taken."""
+        owner = self.persistence.owner(session_id)
+        if owner is not None and not owner._live._under_way:
+            taken = tuple(owner._live._events)
+            owner._live._events.clear()
+            await asyncio.sleep(0)
+            owner._live._events.extendleft(reversed(taken))
+        await super().flush(session_id)
+
+
 @planted(SIGNALS, breaks="LIVE-03")
 class signal_does_not_wait_for_a_drain(Signals):
     """``session/flush`` takes a drain that is under way for its own, and does not wait for it."""
