@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch, event, step
 from conformance.clauses import Need
-from conformance.model.operations import Append, HubFlush, Publish, Read
+from conformance.model.operations import Append, Dispose, HubFlush, OpenSession, Publish, Read
 
 LIVE = (Need.LIVE,)
 TIMED = (Need.LIVE, Need.CLOCK)
@@ -120,14 +120,11 @@ def a_cancelled_flush_loses_nothing(s: Script) -> None:
         name = f"s{number}"
         w = s.create(a, name)
         s.hub_create(a, name)
-        publish(s, a, 0, 2, session=name)
+        publish(s, a, 0, 1, session=name)
         s.overlap([step(HubFlush(a, name), cancels=[point])], jobs=DRAINS)
         s.window(past=1)
         s.read(w)
-        publish(s, a, 2, 1, session=name)
-        s.window(past=1)
-        s.read(w)
-        publish(s, a, 3, 1, session=name)
+        publish(s, a, 1, 2, session=name)
         s.hub_flush(a, name)
         s.read(w)
 
@@ -185,6 +182,23 @@ def a_disposed_session_is_drained_and_closed(s: Script) -> None:
     s.read(v)
     s.append(v, batch(3, 1))
     s.close(v)
+
+
+@scenario("LIVE-06", needs=LIVE)
+def a_disposal_waits_for_its_drain(s: Script) -> None:
+    """When ``session/disposed`` has resolved the session can be owned at once, and holds all that was published."""
+    a = s.instance()
+    for number, jobs in enumerate((DRAINS, DRAINS[3:], ())):
+        name = f"s{number}"
+        s.create(a, name)
+        s.hub_create(a, name)
+        publish(s, a, 0, 2, session=name)
+        v = OpenSession(a, s.next_handle(), name, "write")
+        s.overlap([step(Dispose(a, name)), step(v)], jobs=jobs)
+        if s.has(v.handle):
+            s.read(v.handle)
+            s.append(v.handle, batch(2, 1))
+            s.close(v.handle)
 
 
 @scenario("LIVE-07", needs=LIVE)

@@ -161,6 +161,19 @@ class close_gives_up_what_waits(WriteHandle):
 
 
 @planted(SIGNALS, breaks="LIVE-06")
+class disposal_is_not_waited_for(Signals):
+    """``session/disposed`` begins to close, and leaves that to itself."""
+
+    closing: asyncio.Future[None] | None = None
+
+    def disposed(self, session_id: str) -> None:
+        """Resolve at once."""
+        found = super().disposed(session_id)
+        if found is not None:
+            self.closing = asyncio.ensure_future(found)
+
+
+@planted(SIGNALS, breaks="LIVE-06")
 class disposal_throws(Signals):
     """Whoever disposes of a session hears what its last drain met."""
 
