@@ -20,7 +20,7 @@ from planting import (
 from conformance.contract import SessionEvent, SessionHeader, SessionSnapshot, copy_json
 
 
-@planted(FILES, breaks="FRESH-01", also=("FRESH-04",), sentinel=True)
+@planted(FILES, breaks="FRESH-01", also=("FRESH-04", "MAT-06"), sentinel=True)
 class reader_keeps_its_first_view(PlainHandle):
     """A read handle loads the log once and serves that for good."""
 

@@ -65,9 +65,9 @@ class empty_flush_is_nothing(WriteHandle):
     """A flush with no event to write returns at once, so the session that was handed out is never stored."""
 
     async def flush(self) -> None:
-        """Look for events first."""
+        """Look for events first, stored or published."""
         self._refuse_if_closed()
-        if self.writer.next_seq:
+        if self.writer.next_seq or self._live:
             await super().flush()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,10 @@ TWIN_EXAMPLES = 10
 WITHOUT_MUTANT: frozenset[str] = frozenset()
 """Built must clauses that no mutant breaks, each with its reason beside it. It may only shrink."""
 
-OPEN: dict[str, str] = {}
+OPEN: dict[str, str] = {
+    "svc.immediate_close_saves_the_empty_state": "of a log that was cut behind the backend, what an idle close takes is"
+    " told by what damage allows (TORN-01), and not by the clause about closes",
+}
 """Mutants for which the model still blames another clause somewhere, and why; an entry that no longer holds fails."""
 
 ALSO_WITHOUT = {
@@ -53,6 +57,12 @@ ALSO_WITHOUT = {
     " nothing yet, as in the shortened program, is shown the new log's events without the defect too",
 }
 """Mutants whose shortest program breaks the clause with the defect off as well, and why; one that does not fails."""
+
+
+def _part(name: str) -> int:
+    """Which part of the other scenarios a mutant meets: told by its name, so that a new one moves nobody."""
+    return zlib.crc32(name.encode())
+
 
 NAMES = sorted(name for name, mutant in mutants().items() if mutant.crash is None)
 """What only a crash shows is held by ``test_crash_matrix``."""
@@ -96,7 +106,7 @@ def test_mutant_has_one_defect(name: str, tmp_path: Path) -> None:
     """Scenarios of its clauses, of its area and of others blame the clause it breaks, or the two more that it names."""
     mutant = mutants()[name]
     broken = (mutant.breaks, *mutant.also)
-    plan = part_of(plan_for(spec_of(name), tmp_path), NAMES.index(name), clauses=broken, near=3, parts=30)
+    plan = part_of(plan_for(spec_of(name), tmp_path), _part(name), clauses=broken, near=3, parts=30)
     beyond = list(blamed_beyond(mutant, plan, frozenset(broken)))
     assert beyond == [], "\n".join(beyond)
 
