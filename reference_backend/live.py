@@ -47,9 +47,9 @@ MAX_WAITING = 10_000
 """Events that one session may have waiting. Whoever publishes more is told so: memory stays bounded while storage is
 down (LIVE-11)."""
 
-MAX_WAITING_BYTES = MAX_TEXT
-"""Bytes of JSON lines that may wait for one session: never more than fits in one batch, so that none has to be
-split."""
+MAX_WAITING_BYTES = 8 * 1024 * 1024
+"""Bytes of JSON lines that may wait for one session; a larger event is taken where nothing waits. Either way they fit
+in one batch, so that none has to be split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class LiveQueue:
             SessionPersistenceError: too much waits already.
         """
         seq, line = self._captured(event)
-        if len(self._events) >= MAX_WAITING or self._bytes + len(line) > MAX_WAITING_BYTES:
+        if self._events and (len(self._events) >= MAX_WAITING or self._bytes + len(line) > MAX_WAITING_BYTES):
             raise SessionPersistenceError(
                 f"session {self._session_id!r}: the event published with seq {seq} is not taken, for"
                 f" {len(self._events)} events of {self._bytes} bytes wait already; at most {MAX_WAITING} of"
@@ -181,7 +181,8 @@ class LiveQueue:
         try:
             batch = materialize_append_batch([event])
             assert_understood(batch, session_id=self._session_id)
-            line = encode_lines(batch)
+            # A copy: the encoder's own bytes keep the room it reserved for them, which is many times their size.
+            line = bytes(memoryview(encode_lines(batch)))
             if len(line) > MAX_TEXT:
                 raise ValueError(f"{len(line)} bytes as a JSON line, at most {MAX_TEXT} fit in one batch")
         except (TypeError, ValueError) as error:

@@ -193,7 +193,7 @@ def a_flood_does_not_fill_the_memory(s: Script) -> None:
     s.fail(*WRITING, error="EIO", sticky=True)
     publish(s, a, 1, 1)
     s.wait(1)
-    s.flood(a, first=2, count=15_000, width=1_000)
+    s.flood(a, first=2, count=3_000, width=5_000)
     s.heal()
     s.flush(w)
     s.read(w, 0, 3)

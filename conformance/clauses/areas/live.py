@@ -141,6 +141,8 @@ _LIVE = (
         source="field reports R079, R089",
         needs=_LIVE_NEEDS | {Need.FAULTS},
         claim="live",
+        reading="While 15 MB are published into the outage, the process takes no more than 8 MiB of them, or the"
+        " producer is told.",
     ),
     Clause(
         id="LIVE-12",

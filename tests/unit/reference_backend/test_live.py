@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import tracemalloc
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -439,6 +440,39 @@ async def test_no_more_bytes_than_a_bound_may_wait(world: World) -> None:
     world.hub.append("s", large[3])
     await world.hub.flush("s")
     assert await world.log() == large
+
+
+@in_virtual_time
+async def test_an_event_beyond_the_bound_is_taken_where_nothing_waits(world: World) -> None:
+    """LIVE-11: the bound is on what waits, and not on what an event may hold."""
+    world.monkeypatch.setattr(live, "MAX_WAITING_BYTES", 1000)
+    await world.writer()
+    large = [event(seq, "x" * 2000) for seq in range(2)]
+    world.hub.append("s", large[0])
+    with pytest.raises(SessionPersistenceError, match="seq 1"):
+        world.hub.append("s", large[1])
+    await world.hub.flush("s")
+    world.hub.append("s", large[1])
+    await world.hub.flush("s")
+    assert await world.log() == large
+
+
+@in_virtual_time
+async def test_what_waits_takes_little_more_memory_than_its_lines(world: World) -> None:
+    """LIVE-11: a bound on the bytes of the lines is a bound on memory."""
+    await world.writer()
+    # Plain ASCII: of other text, a string itself comes to hold its encoded form.
+    events = [event(seq) | {"data": {"text": "x" * 5000}} for seq in range(200)]
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for each in events:
+            world.hub.append("s", each)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert 200 * 5000 < grown < 200 * 5000 * 1.5
+    await world.hub.flush("s")
 
 
 @in_virtual_time
