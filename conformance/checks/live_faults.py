@@ -150,39 +150,33 @@ def a_disposal_that_fails_is_logged(s: Script) -> None:
 def what_a_failed_close_lost_is_no_gap(s: Script) -> None:
     """A close fails with events that wait; the next owner is sent what comes behind them: no log has a gap."""
     a, w = begin(s, events=1)
-    s.flush(w)
-    s.fail(*WRITING, error="EIO", sticky=True)
-    publish(s, a, 1, 2)
-    s.close(w)
-    s.heal()
-    v = s.open(a, "s1", "write")
-    s.read(v)
-    publish(s, a, 3, 1)
-    s.hub_flush(a)
-    s.flush(v)
-    s.read(v)
-    s.close(v)
+    _lose_in_a_close(s, a, w, "EIO")
 
 
 @scenario("LIVE-10", needs=AT_ONCE)
 def the_owner_after_a_failed_close_leaves_no_gap(s: Script) -> None:
-    """A close loses events; behind them nothing is stored, and what takes their place is."""
+    """The storage was full when the close lost events; what the owner after it leaves has no gap to the next one."""
     a, w = begin(s, events=1)
-    s.flush(w)
-    s.fail(*WRITING, error="ENOSPC", sticky=True)
-    publish(s, a, 1, 2)
-    s.close(w)
-    s.heal()
-    v = s.open(a, "s1", "write")
-    s.read(v)
-    publish(s, a, 3, 1)
-    s.hub_flush(a)
-    s.flush(v)
-    s.read(v)
-    s.close(v)
+    _lose_in_a_close(s, a, w, "ENOSPC")
     u = s.open(a, "s1", "write")
     s.read(u)
     s.close(u)
+
+
+def _lose_in_a_close(s: Script, instance: int, writer: int, error: str) -> None:
+    """The writer's close fails with two events that wait, and the owner after it is sent the one behind them."""
+    s.flush(writer)
+    s.fail(*WRITING, error=error, sticky=True)
+    publish(s, instance, 1, 2)
+    s.close(writer)
+    s.heal()
+    v = s.open(instance, "s1", "write")
+    s.read(v)
+    publish(s, instance, 3, 1)
+    s.hub_flush(instance)
+    s.flush(v)
+    s.read(v)
+    s.close(v)
 
 
 @scenario("LIVE-11", needs=FAILING)

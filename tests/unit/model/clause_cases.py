@@ -6,11 +6,12 @@ that very clause and no other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from conformance.contract import Capabilities
 from conformance.model.history import HandleView, Returned
+from tests.unit.model.cases import Case, case
 from tests.unit.model.cost_histories import appends, opens, reads, stats, used
 from tests.unit.model.histories import (
     CLOSED,
@@ -42,25 +43,8 @@ from tests.unit.model.histories import (
 )
 from tests.unit.model.value_cases import ROWS
 
-PLAIN = Capabilities()
 MEMORY = Capabilities(durability="none", storage="memory")
 EAGER = Capabilities(materialization="eager")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One clause, a beginning, and a right and a wrong way to go on."""
-
-    clause: str
-    steps: tuple[Step, ...]
-    right: Step
-    wrong: Step
-    capabilities: Capabilities = PLAIN
-
-
-def case(clause: str, *steps: Step, wrong: Step, capabilities: Capabilities = PLAIN) -> Case:
-    """The last step is the right answer; ``wrong`` is the wrong one to the same call."""
-    return Case(clause, steps[:-1], steps[-1], wrong, capabilities)
 
 
 def _view(step: Step, **fields: Any) -> Step:

@@ -6,7 +6,7 @@ that very clause and no other. The calls are numbered from 0, so that ``crash(lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from conformance.contract import Capabilities
@@ -23,6 +23,7 @@ from conformance.model.operations import (
     Operation,
 )
 from conformance.model.tree import TreeView
+from tests.unit.model.cases import case
 from tests.unit.model.histories import (
     CONTIGUITY,
     EXISTS,
@@ -45,26 +46,8 @@ from tests.unit.model.histories import (
 )
 
 CORRUPT = "SessionPersistenceCorruptionError"
-PLAIN = Capabilities()
 AT_ONCE = Capabilities(append_durability="append")
 EAGER = Capabilities(materialization="eager")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One clause, a beginning, and a right and a wrong way to go on; ``located`` where the backend gives locations."""
-
-    clause: str
-    steps: tuple[Step, ...]
-    right: Step
-    wrong: Step
-    capabilities: Capabilities = PLAIN
-    located: bool = True
-
-
-def case(clause: str, *steps: Step, wrong: Step, capabilities: Capabilities = PLAIN, located: bool = True) -> Case:
-    """The last step is the right answer; ``wrong`` is the wrong one to the same call."""
-    return Case(clause, steps[:-1], steps[-1], wrong, capabilities, located)
 
 
 def crash(

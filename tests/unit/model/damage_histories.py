@@ -13,7 +13,8 @@ from conformance.contract import Capabilities
 from conformance.model.history import DamageView, Returned
 from conformance.model.operations import Damage, Inspect
 from conformance.model.tree import TreeView
-from tests.unit.model.crash_histories import CORRUPT, Case, view
+from tests.unit.model.cases import Case
+from tests.unit.model.crash_histories import CORRUPT, view
 from tests.unit.model.histories import (
     EXISTS,
     LOST,

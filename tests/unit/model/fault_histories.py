@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from conformance.model.history import CrashView, ErrorView, FaultView, LeftView, Returned
 from conformance.model.operations import CountLeft, Crash, Fail, Heal
-from tests.unit.model.crash_histories import Case, case
+from tests.unit.model.cases import Case, case
 from tests.unit.model.histories import (
     CONTIGUITY,
     EXISTS,

@@ -21,7 +21,7 @@ from conformance.model.operations import (
     ReadWarnings,
     Wait,
 )
-from tests.unit.model.crash_histories import Case
+from tests.unit.model.cases import Case
 from tests.unit.model.histories import (
     CONTIGUITY,
     NOT_FOUND,

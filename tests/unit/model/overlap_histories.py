@@ -16,7 +16,7 @@ from conformance.model.history import Cancelled, Completion, Event, Invocation, 
 from conformance.model.operations import Fail, Overlap
 from conformance.model.overlap import LOOKS
 from conformance.model.overlap import Step as Call
-from tests.unit.model.crash_histories import Case, case
+from tests.unit.model.cases import Case, case
 from tests.unit.model.fault_histories import HEAL, WRITE
 from tests.unit.model.fault_histories import group as failing
 from tests.unit.model.histories import (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from conformance.clauses import BUILT
 from conformance.model.judge import judge_history
-from tests.unit.model.clause_cases import CASES, Case
+from tests.unit.model.cases import Case, assert_judging_is_pure, assert_right_is_allowed, assert_wrong_is_blamed
+from tests.unit.model.clause_cases import CASES
 from tests.unit.model.crash_histories import CASES as CRASHES
 from tests.unit.model.damage_histories import CASES as DAMAGES
 from tests.unit.model.fault_histories import CASES as FAULTS
@@ -23,22 +22,13 @@ IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_right_answer_is_allowed_and_witnesses_the_clause(case: Case) -> None:
     """The right answer breaks nothing and counts the clause once more than the steps before it."""
-    before = judge_history(history(case.steps), case.capabilities)
-    after = judge_history(history((*case.steps, case.right)), case.capabilities)
-    assert before.violation is None
-    assert after.violation is None
-    assert after.witnesses[case.clause] > before.witnesses[case.clause]
+    assert_right_is_allowed(case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
     """The wrong answer breaks exactly the clause, at the call that gave it, and says what was expected."""
-    found = judge_history(history((*case.steps, case.wrong)), case.capabilities).violation
-    assert found is not None
-    assert found.clause == case.clause
-    assert found.call == len(case.steps)
-    assert found.expected
-    assert found.observed
+    assert_wrong_is_blamed(case)
 
 
 def test_every_built_clause_has_a_case() -> None:
@@ -56,9 +46,4 @@ def test_what_a_log_with_an_unknown_type_may_answer(steps: tuple[Step, ...]) -> 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_judging_is_pure(case: Case) -> None:
     """The same history judged twice gives the same witnesses, and is not changed by it."""
-    told = history((*case.steps, case.right))
-    text = repr(told)
-    first = judge_history(told, case.capabilities)
-    second = judge_history(told, case.capabilities)
-    assert Counter(first.witnesses) == Counter(second.witnesses)
-    assert repr(told) == text
+    assert_judging_is_pure(case)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from conformance.drivers.registry import load_backend
 from conformance.model.history import Completion, Raised
 from conformance.model.judge import judge_history
 from conformance.model.operations import Append, Close, Create, Damage, Flush, OpenInstance, Program
-from tests.unit.model.crash_histories import Case
+from tests.unit.model.cases import Case, assert_judging_is_pure, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.damage_histories import ALLOWED, CASES, KILLED, PLAIN
 from tests.unit.model.histories import history
 
@@ -23,23 +22,14 @@ IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_right_answer_is_allowed_and_witnesses_the_clause(case: Case) -> None:
     """The right answer breaks nothing and counts the clause once more than the steps before it."""
-    before = judge_history(history(case.steps), case.capabilities)
-    after = judge_history(history((*case.steps, case.right)), case.capabilities)
-    assert before.violation is None
-    assert after.violation is None
     # A kept record of a torn tail is seen under the clause about tails.
-    witness = "TORN-01" if case.clause == "TORN-03" else case.clause
-    assert after.witnesses[witness] > before.witnesses[witness]
+    assert_right_is_allowed(case, witness="TORN-01" if case.clause == "TORN-03" else "")
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
     """The wrong answer breaks exactly the clause, at the call that gave it, and says what was expected."""
-    found = judge_history(history((*case.steps, case.wrong)), case.capabilities).violation
-    assert found is not None
-    assert (found.clause, found.call) == (case.clause, len(case.steps))
-    assert found.expected
-    assert found.observed
+    assert_wrong_is_blamed(case)
 
 
 @pytest.mark.parametrize("told", ALLOWED)
@@ -52,11 +42,7 @@ def test_what_may_follow_damage(told: str) -> None:
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_judging_is_pure(case: Case) -> None:
     """The same history judged twice gives the same witnesses, and is not changed by it."""
-    told = history((*case.steps, case.right))
-    text = repr(told)
-    first, second = judge_history(told, case.capabilities), judge_history(told, case.capabilities)
-    assert Counter(first.witnesses) == Counter(second.witnesses)
-    assert repr(told) == text
+    assert_judging_is_pure(case)
 
 
 def test_who_owns_what_was_removed_may_keep_others_out(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from conformance.clauses import BUILT
 from conformance.contract import Capabilities
 from conformance.model.judge import judge_history
-from tests.unit.model.crash_histories import Case
+from tests.unit.model.cases import Case, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.histories import events, history, opened, read
 from tests.unit.model.live_histories import ALLOWED, BLAMED, CASES, LIVE, ONE, TWO, WINDOW, passes, publish
 
@@ -17,22 +17,13 @@ IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_right_answer_is_allowed_and_witnesses_the_clause(case: Case) -> None:
     """The right answer breaks nothing and counts the clause once more than the steps before it."""
-    before = judge_history(history(case.steps), case.capabilities)
-    after = judge_history(history((*case.steps, case.right)), case.capabilities)
-    assert before.violation is None
-    assert after.violation is None
-    assert after.witnesses[case.clause] > before.witnesses[case.clause]
+    assert_right_is_allowed(case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
     """The wrong answer breaks exactly the clause, at the call that gave it, and says what was expected."""
-    found = judge_history(history((*case.steps, case.wrong)), case.capabilities).violation
-    assert found is not None
-    assert found.clause == case.clause
-    assert found.call == len(case.steps)
-    assert found.expected
-    assert found.observed
+    assert_wrong_is_blamed(case)
 
 
 def test_every_clause_of_the_live_path_has_a_case() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.model.judge import judge_history
-from tests.unit.model.crash_histories import Case
+from tests.unit.model.cases import Case, assert_judging_is_pure, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.histories import Step
 from tests.unit.model.overlap_histories import ALLOWED, CASES, told_history
 
@@ -15,31 +15,19 @@ IDS = [f"{case.clause}-{number}" for number, case in enumerate(CASES)]
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_right_answer_is_allowed_and_witnesses_the_clause(case: Case) -> None:
     """The right answer breaks nothing and counts the clause once more than the steps before it."""
-    before = judge_history(told_history(case.steps), case.capabilities)
-    after = judge_history(told_history((*case.steps, case.right)), case.capabilities)
-    assert before.violation is None
-    assert after.violation is None
-    assert after.witnesses[case.clause] > before.witnesses[case.clause]
+    assert_right_is_allowed(case, told_history)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
     """The wrong answer breaks exactly the clause, at the call that gave it, and says what was expected."""
-    found = judge_history(told_history((*case.steps, case.wrong)), case.capabilities).violation
-    assert found is not None
-    assert found.clause == case.clause
-    assert found.call == len(case.steps)
-    assert found.expected
-    assert found.observed
+    assert_wrong_is_blamed(case, told_history)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_judging_is_pure(case: Case) -> None:
     """The same history judged twice gives the same witnesses, and is not changed by it."""
-    told = told_history((*case.steps, case.right))
-    text = repr(told)
-    assert judge_history(told, case.capabilities).witnesses == judge_history(told, case.capabilities).witnesses
-    assert repr(told) == text
+    assert_judging_is_pure(case, told_history)
 
 
 @pytest.mark.parametrize("steps", ALLOWED.values(), ids=ALLOWED)

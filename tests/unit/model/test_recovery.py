@@ -38,7 +38,8 @@ from conformance.model.recovery import (
     promises,
 )
 from conformance.model.recovery_witness import witnessed
-from tests.unit.model.crash_histories import AT_ONCE, CORRUPT, EAGER, PLAIN, kill
+from tests.unit.model.cases import PLAIN
+from tests.unit.model.crash_histories import AT_ONCE, CORRUPT, EAGER, kill
 from tests.unit.model.histories import (
     NOT_FOUND,
     Step,
