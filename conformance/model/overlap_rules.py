@@ -21,12 +21,10 @@ from conformance.model.operations import (
     Create,
     Flush,
     FlushInstance,
-    ListSessions,
     OpenSession,
     Operation,
     Overlap,
     Read,
-    Stat,
 )
 from conformance.model.overlap import LOOKS
 from conformance.model.overlap_cancelled import cancelled, note_promise, remember, settle
@@ -40,9 +38,6 @@ if TYPE_CHECKING:
     from conformance.model.judge import Call, Judge
 
 CLOSED = "SessionHandleClosedError"
-
-INSIDE = (Create, OpenSession, Stat, ListSessions, Read, Append, Flush, Close, FlushInstance, CloseInstance)
-"""What may be called inside an overlap."""
 
 
 def begin(judge: Judge, phase: Phase) -> None:
