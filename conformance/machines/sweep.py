@@ -13,20 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from conformance.clauses import Need, Violation
 from conformance.clauses.levels import GATING
 from conformance.drivers.errors import KitError
-from conformance.drivers.execution import Execution
-from conformance.machines.edges import edge_workloads
+from conformance.machines.edges import edge_workloads, wide_workload
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.machines.laboratory import Laboratory
+from conformance.machines.lives import GoesOn, next_life, owner_beside_reader
 from conformance.machines.points import Point, Recorded, points, record
-from conformance.machines.recovering import is_handle
-from conformance.machines.workloads import Workload, sweep_event, workloads
-from conformance.model.history import Returned
-from conformance.model.operations import Append, Crash, Flush, OpenInstance, OpenSession, Operation, Read
+from conformance.machines.workloads import Workload, workloads
+from conformance.model.operations import Crash, Operation
 from conformance.sim.disk import ops
 from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.states import BUDGET, Disk, State
@@ -112,11 +109,16 @@ class CrashSweep:
         self.laboratory = Laboratory(job)
         self.coverage = Coverage(preset, tier.calls, seed=job.seed)
 
+    def workloads(self) -> list[Workload]:
+        """All that it goes through, the short ones first."""
+        # What a backend makes of its root it makes in its first calls.
+        short = workloads(self.tier.calls, on_a_root=min(2, self.tier.calls))
+        every = [*short, *edge_workloads(self.job), wide_workload()]
+        return sorted((each for each in every if each.calls <= self.tier.calls), key=lambda each: each.calls)
+
     def run(self) -> None:
         """Sweep until everything is covered, something was found, or the time is used up."""
-        # What a backend makes of its root it makes in its first calls.
-        every = [*workloads(self.tier.calls, on_a_root=min(2, self.tier.calls)), *edge_workloads(self.job)]
-        every = sorted((each for each in every if each.calls <= self.tier.calls), key=lambda each: each.calls)
+        every = self.workloads()
         self.coverage.of_workloads = len(every)
         shortest: int | None = None
         try:
@@ -142,12 +144,16 @@ class CrashSweep:
             return
         walked = self._walk(recorded)
         if not PRESETS[self.preset].is_power_loss:
-            return
-        if workload.calls <= self.tier.second_lives:
             for point in walked.points:
+                if point.cut:
+                    self.job.check_budget()
+                    self._let_in_beside_a_reader(point)
+            return
+        if workload.depth <= self.tier.second_lives:
+            for point in (*walked.points, *_cuts(recorded)):
                 self.job.check_budget()
                 self._second_life(point)
-        if workload.calls <= self.tier.recovery_crashes:
+        if workload.depth <= self.tier.recovery_crashes:
             for point, state in walked.images:
                 self.job.check_budget()
                 self._crash_recovery(point, state)
@@ -213,6 +219,19 @@ class CrashSweep:
                 self.coverage.lives += 1
                 self._walk(recorded)
 
+    def _let_in_beside_a_reader(self, point: Point) -> None:
+        """Kill inside a write, and let a writer in, who has the tail to repair, while a reader looks on."""
+        execution = self.job.begin(crashes=True)
+        try:
+            for operation in (*point.before, Crash("kill", point.during, point.after, point.cut)):
+                execution.do(operation)
+            for operation in owner_beside_reader(execution, execution.program.operations):
+                execution.do(operation)
+        except Violation as violation:
+            self.job.found(violation, execution)
+        finally:
+            self.job.end(execution)
+
     def _crash_recovery(self, point: Point, state: State) -> None:
         """Let the power fail, and fail again at every point of the recovery from that."""
         recorded = self._live_on((*point.before, point.crash(self.preset, state)), "recover")
@@ -225,7 +244,7 @@ class CrashSweep:
         try:
             for operation in before:
                 execution.do(operation)
-            return record(execution, _next_life(execution, before, goes_on), len(before))
+            return record(execution, next_life(execution, before, goes_on), len(before))
         except Violation as violation:
             self.job.found(violation, execution)
             return None
@@ -233,28 +252,10 @@ class CrashSweep:
             self.job.end(execution)
 
 
-GoesOn = Literal["recover", "flush", "append and flush"]
-"""What a next life does with the first session that it finds."""
-
-
-def _next_life(execution: Execution, before: tuple[Operation, ...], goes_on: GoesOn) -> Iterator[Operation]:
-    """Open the first session that is there for writing, read it, and go on."""
-    instance = 1 + max(getattr(each, "instance", 0) for each in before)
-    handle = 1 + max((getattr(each, "handle", 0) for each in before), default=0)
-    yield OpenInstance(instance)
-    for session in tuple(execution.judge.world.stored):
-        yield OpenSession(instance, handle, session, "write")
-        if not is_handle(execution.latest):
-            handle += 1
-            continue
-        yield Read(handle)
-        outcome = execution.latest
-        log = outcome.value if isinstance(outcome, Returned) and isinstance(outcome.value, list) else []
-        if goes_on != "flush":
-            yield Append(handle, [sweep_event(session, len(log))])
-        if goes_on != "recover":
-            yield Flush(handle)
-        return
+def _cuts(recorded: Recorded) -> Iterator[Point]:
+    """The points at which a kill cuts a write that is under way."""
+    killed = Disk(recorded.frozen.trace.base, "kill")
+    return (point for point, _ in points(recorded, killed, cuts=True) if point.cut)
 
 
 CLAUSES_OF_CRASHES: tuple[str, ...] = tuple(

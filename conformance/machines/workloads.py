@@ -48,11 +48,16 @@ class Workload:
         operations: the first opens an instance.
         calls: how many of them count.
         new: how many at the end are not in a shorter workload: their crash points are new.
+        depth: calls that it counts for where second lives are bounded; fewer where it was made for a next life.
     """
 
     operations: tuple[Operation, ...]
     calls: int
     new: int = 1
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", self.depth or self.calls)
 
 
 def session_name(number: int) -> str:

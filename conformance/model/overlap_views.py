@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 from conformance.model.batches import is_event, range_is_bad
 from conformance.model.blame import promised
 from conformance.model.history import SnapshotView
-from conformance.model.operations import Append, Close, CloseInstance, Create, Flush, FlushInstance, ListSessions, Read
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    Create,
+    Flush,
+    FlushInstance,
+    ListSessions,
+    OpenSession,
+    Read,
+)
 from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import settled
 from conformance.model.state import Handle, Session
@@ -162,7 +172,7 @@ def _read(judge: Judge, phase: Phase, view: Flight) -> None:
     least, most = _least(judge, phase, view, session), _most(phase, view, session)
     wanted = f"a prefix of the log, of {least} to {most} events, from seq {op.offset} on"
     if not isinstance(value, list):
-        judge.fail("FRESH-03", wanted)
+        judge.fail(_beside_a_repair(phase, view, session) or "FRESH-03", wanted)
     if op.length is not None and len(value) > op.length:
         judge.fail("READ-01", f"at most {op.length} events", f"returned {log_text(value)}")
     _compare(judge, phase, view, handle, value, most, wanted)
@@ -232,7 +242,8 @@ def _measure(
     if op.offset + len(value) < end:
         short = "READ-03" if op.offset + len(value) < min(end, shown) else "FRESH-03"
         upto = op.offset + len(value)
-        clause = _hurried_barrier(phase, view, session, upto) or promised(session, upto) or short
+        beside = _beside_a_repair(phase, view, session)
+        clause = _hurried_barrier(phase, view, session, upto) or promised(session, upto) or beside or short
         judge.fail(clause, wanted, note=f"the log seems to end before seq {op.offset + len(value)}")
     came_short = op.length is None or len(value) < op.length
     upto = op.offset + len(value)
@@ -243,6 +254,18 @@ def _measure(
             "SEQ-05", wanted, note=f"it ends at seq {upto}, inside a batch: an append is there whole or not at all"
         )
     judge.witness("FRESH-03")
+
+
+def _beside_a_repair(phase: Phase, view: Flight, session: Session) -> str:
+    """The clause of reads while the first writer after a crash is let in, who may have the tail to repair."""
+    recovery = session.recovery
+    if recovery is None or recovery.grown_at is not None:
+        return ""
+    for each in phase.of(session.id):
+        is_owner = isinstance(each.op, OpenSession) and each.op.access == "write"
+        if is_owner and each.instance == view.instance and view.overlaps(each):
+            return "TORN-05" if recovery.stake.located else "READ-03"
+    return ""
 
 
 _HURRIED = {Flush: "SEQ-05", FlushInstance: "FLUSH-01", Close: "CLOSE-06"}

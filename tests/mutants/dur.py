@@ -311,18 +311,6 @@ class repair_replaces_without_fsync(GoodFiles):
         os.replace(self.write_temporary(path, path.read_bytes()[:end]), path)
 
 
-@planted(GOOD, breaks="DUR-06", also=("DUR-07", "TORN-02"), crash=Crashes("ext4", "fused record"))
-class syncs_before_it_repairs(GoodHandle):
-    """What was found is synced with its torn tail, and the cut is not: old records may go on behind a new one."""
-
-    def take_over(self) -> None:
-        """Sync, then cut."""
-        self.service.sync_found(self.path)
-        if self.size > self.end:
-            self.service.cut_tail(self.path, self.end)
-            self.size = self.end
-
-
 @planted(GOOD, breaks="DUR-07", report="R156", crash=Crashes("kill", "torn record"))
 class torn_log_cannot_be_owned(GoodHandle):
     """Readers look past a torn tail, and a writer is refused for good."""

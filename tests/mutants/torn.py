@@ -317,3 +317,15 @@ class torn_creation_fails_the_list(GoodFiles):
         if self.root.is_dir() and len(found) < len(list(self.root.iterdir())):
             raise FileNotFoundError(f"a directory in {self.root} has no log")
         return found
+
+
+@planted(GOOD, breaks="TORN-01", also=("DUR-06", "TORN-02"), crash=Crashes("ext4", "fused record"))
+class syncs_before_it_repairs(GoodHandle):
+    """What was found is synced with its torn tail, and the cut is not: old records may go on behind a new one."""
+
+    def take_over(self) -> None:
+        """Sync, then cut."""
+        self.service.sync_found(self.path)
+        if self.size > self.end:
+            self.service.cut_tail(self.path, self.end)
+            self.size = self.end

@@ -46,7 +46,7 @@ SHOWN_BY = {
     "dur.repair_replaces_without_fsync": "edge",
     "dur.repair_rewrites_in_place": "across",
     "dur.service_flush_syncs_nothing": "two",
-    "dur.syncs_before_it_repairs": "edge",
+    "torn.syncs_before_it_repairs": "edge",
     "dur.torn_log_cannot_be_owned": "across",
     "dur.torn_record_counts_as_stored": "across",
     "torn.batch_behind_an_inherited_one": "edge",
