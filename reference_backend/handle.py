@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVarTuple
 
@@ -251,13 +250,7 @@ class WriteHandle(_Handle):
         taken = self._live.take(self.writer.next_seq, before=mark)
         assert_contiguous(batch, self.writer.next_seq + taken.count, session_id=self.id)
         self._live.begin(taken, all_of_it=False)
-        work = self._start(replace(taken, refused=None), self.writer.append, lines, len(batch))
-        work.add_done_callback(self._append_ended)
-        return work
-
-    def _append_ended(self, work: asyncio.Future[None]) -> None:
-        if not work.cancelled() and work.exception() is None:
-            self._live.resume()
+        return self._start(taken.without_refusal(), self.writer.append, lines, len(batch), goes_on=True)
 
     def _start_flush(self) -> asyncio.Future[None]:
         return self._start(self._take_all(), self.writer.flush)
@@ -293,15 +286,23 @@ class WriteHandle(_Handle):
         self._live.begin(taken, all_of_it=True)
         return taken
 
-    def _start(self, taken: Taken, then: Callable[[*Ts], None], *args: *Ts) -> asyncio.Future[None]:
-        """Store what was taken from the queue and, if nothing of it was refused, do the rest: one turn, one thread."""
+    def _start(
+        self, taken: Taken, then: Callable[[*Ts], None], *args: *Ts, goes_on: bool = False
+    ) -> asyncio.Future[None]:
+        """Store what was taken from the queue and, if nothing of it was refused, do the rest: one turn, one thread.
+
+        Args:
+            goes_on: the rest adds to the log, so that what the queue could not store before may fit then.
+        """
         before = self.writer.next_seq
         work = in_thread(self._store_and, taken, then, *args)
 
-        def ended(_: asyncio.Future[None]) -> None:
+        def ended(work: asyncio.Future[None]) -> None:
             # The log alone tells what was stored: a batch that failed was undone, and one that did not is in it even
             # where what came after it failed.
             self._live.end(min(self.writer.next_seq - before, taken.count))
+            if goes_on and not work.cancelled() and work.exception() is None:
+                self._live.resume()
 
         work.add_done_callback(ended)
         return work

@@ -55,6 +55,11 @@ class Jobs:
         """The outcome of blocking work, which goes on to its end where this wait is cancelled."""
         return await finished(self.start(work, *args))
 
+    @property
+    def all_over(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._running
+
     async def drain(self) -> None:
         """Wait until nothing runs but the task that asks."""
         while others := self._running - {asyncio.current_task()}:

@@ -73,6 +73,13 @@ class Taken:
     count: int
     refused: SessionContiguityError | None
 
+    def without_refusal(self) -> Taken:
+        """The same lines, whatever stands behind them."""
+        return self if self.refused is None else Taken(self.lines, self.count, None)
+
+
+_NOTHING = Taken(b"", 0, None)
+
 
 class LiveQueue:
     """The published events of one write handle that its log does not have yet."""
@@ -123,6 +130,8 @@ class LiveQueue:
         Args:
             before: a ``mark``; only what was published before it.
         """
+        if not self._events:
+            return _NOTHING
         limit = len(self._events) if before is None else before - self._stored
         lines: list[bytes] = []
         refused: SessionContiguityError | None = None

@@ -131,7 +131,7 @@ class JsonlPersistence:
         Raises:
             ExceptionGroup: as ``flush``; everything is closed all the same.
         """
-        if self._closed:
+        if self._closed or self._close_at_once():
             return
         first = self._closing is None
         if self._closing is None:
@@ -233,6 +233,18 @@ class JsonlPersistence:
         self._owners[handle.id] = handle
         return handle
 
+    def _close_at_once(self) -> bool:
+        """Close where no handle is open and nothing is under way: nothing is left to wait for, or to fail."""
+        if self._owners or self._readers or self._arriving or not self.jobs.all_over:
+            return False
+        self._end()
+        return True
+
+    def _end(self) -> None:
+        self._closed = True
+        while self._when_closed:
+            self._when_closed.pop()()
+
     async def _close_all(self) -> None:
         while self._arriving:
             self._arrived = asyncio.Event()
@@ -241,9 +253,7 @@ class JsonlPersistence:
         closes = [self.jobs.spawn(handle.close()) for handle in handles]
         await _all_ended(closes)
         await self.jobs.drain()
-        self._closed = True
-        while self._when_closed:
-            self._when_closed.pop()()
+        self._end()
         _raise_failures("close", [(handle.id, task) for handle, task in zip(handles, closes, strict=True)])
 
     @asynccontextmanager
@@ -289,7 +299,7 @@ class JsonlPersistence:
             raise self._store.place(session_id).already_owned("a write handle of this instance")
 
     def _refuse_if_closed(self) -> None:
-        if self._closing is not None:
+        if self._closed or self._closing is not None:
             raise _service_closed()
 
 
