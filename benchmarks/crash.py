@@ -23,6 +23,7 @@ from time import perf_counter, thread_time
 
 from conformance.contract import Backend
 from conformance.drivers.crashes import Frozen
+from conformance.drivers.images import Stage
 from conformance.drivers.probe import Prober
 from conformance.drivers.registry import load_backend
 from conformance.drivers.workspace import Workspace
@@ -31,7 +32,6 @@ from conformance.machines.points import points, record
 from conformance.machines.sweep import CrashSweep, Tier
 from conformance.machines.workloads import workloads
 from conformance.sim.disk import Patching
-from conformance.sim.disk.materialise import clear, materialise
 from conformance.sim.disk.states import Disk, State
 
 ROUNDS = 5
@@ -101,16 +101,12 @@ def opened(
     backend: Backend, states: list[tuple[State, tuple[str, ...], Frozen]], root: Path, *, all_looks: bool
 ) -> float:
     """Seconds of processor time for each state: written out, opened, removed."""
-    prober = Prober(backend, thorough=all_looks)
+    stage = Stage(Prober(backend, thorough=all_looks), root)
     begin = thread_time()
-    for number, (state, sessions, frozen) in enumerate(states):
-        place = root / str(number)
-        place.mkdir()
-        materialise(state.tree, place / "root", frozen.attributes_at(state.tree))
-        seen = prober.look(place / "root", sessions)
+    for state, sessions, frozen in states:
+        seen = stage.look(state.tree, frozen.attributes_at(state.tree), sessions)
         if seen.failed is not None:
             raise RuntimeError(f"the reference fails in a legal state: {seen.failed}")
-        clear(place)
     return (thread_time() - begin) / len(states)
 
 

@@ -11,9 +11,10 @@ import asyncio
 import inspect
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from pathlib import Path
+from types import GeneratorType
 from typing import Any, NamedTuple, Protocol
 
 from conformance.contract import Backend, SessionPersistence
@@ -62,13 +63,18 @@ async def enter_instance(backend: Backend, root: Path, env: Any = None) -> Insta
         raise
     except Exception as cause:
         raise SetupError(f"backend {backend.name!r} could not start: {type(cause).__name__}: {cause}") from cause
-    missing = [name for name in METHODS if not callable(getattr(persistence, name, None))]
-    if missing:
-        raise SetupError(
-            f"backend {backend.name!r} could not start: its factory gave {persistence!r} of type "
-            f"{type(persistence).__qualname__}; expected a service with {', '.join(METHODS)} (no {', '.join(missing)})"
-        )
+    for name in METHODS:
+        if not callable(getattr(persistence, name, None)):
+            raise _no_service(backend, persistence)
     return Instance(SyncPersistence(persistence) if backend.sync else persistence, leave)
+
+
+def _no_service(backend: Backend, made: Any) -> SetupError:
+    missing = [name for name in METHODS if not callable(getattr(made, name, None))]
+    return SetupError(
+        f"backend {backend.name!r} could not start: its factory gave {made!r} of type "
+        f"{type(made).__qualname__}; expected a service with {', '.join(METHODS)} (no {', '.join(missing)})"
+    )
 
 
 async def _make(backend: Backend, root: Path, env: Any) -> Any:
@@ -77,7 +83,8 @@ async def _make(backend: Backend, root: Path, env: Any) -> Any:
     if parameter is not None and (env is not None or parameter.default is inspect.Parameter.empty):
         arguments["env"] = Env(_WallClock(), seed=secrets.randbits(64)) if env is None else env
     made = await asyncio.to_thread(backend.open, root, **arguments) if backend.sync else backend.open(root, **arguments)
-    return await made if inspect.isawaitable(made) else made
+    kind: type = type(made)
+    return await made if _shape_of(kind).may_be_awaited and inspect.isawaitable(made) else made
 
 
 def takes_env(backend: Backend) -> bool:
@@ -104,16 +111,34 @@ class _WallClock:
         return time.monotonic()
 
 
+class _Shape(NamedTuple):
+    """What the class of a factory's result tells; it is asked once for each class, for the answers are not cheap."""
+
+    may_be_awaited: bool
+    is_async_context: bool
+    is_context: bool
+
+
+@lru_cache(maxsize=256)
+def _shape_of(kind: type) -> _Shape:
+    return _Shape(
+        issubclass(kind, Awaitable | GeneratorType),
+        hasattr(kind, "__aenter__") and hasattr(kind, "__aexit__"),
+        hasattr(kind, "__enter__") and hasattr(kind, "__exit__"),
+    )
+
+
 async def _enter(backend: Backend, made: Any) -> tuple[Any, Leave]:
     """Enter ``made`` where it is a context manager. One that is also the service itself is entered all the same."""
-    kind = type(made)
-    if hasattr(kind, "__aenter__") and hasattr(kind, "__aexit__"):
+    kind: type = type(made)
+    shape = _shape_of(kind)
+    if shape.is_async_context:
 
         async def leave_async(error: BaseException | None = None) -> None:
             await made.__aexit__(*_details(error))
 
         return await made.__aenter__(), leave_async
-    if hasattr(kind, "__enter__") and hasattr(kind, "__exit__"):
+    if shape.is_context:
 
         async def leave(error: BaseException | None = None) -> None:
             await _call(backend, made.__exit__, *_details(error))

@@ -56,6 +56,9 @@ class Host(Protocol):
             NeverEnded: something goes on and on while no time passes.
         """
 
+    def is_quiet(self) -> bool:
+        """Whether it is certain that a turn of the loop now would do nothing: no callback is ready, no timer is set."""
+
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
 
@@ -108,6 +111,10 @@ class SimHost:
             self._loop.run_until_idle(longest_us)
         except (Stuck, BlockingJob, WallHang) as error:
             raise NeverEnded(str(error)) from error
+
+    def is_quiet(self) -> bool:
+        """See ``Host``."""
+        return self._loop.is_quiet()
 
     def now_us(self) -> int:
         """See ``Host``."""
@@ -177,6 +184,10 @@ class RealHost:
     def rest(self, longest_us: int) -> None:
         """See ``Host``."""
         self.run(asyncio.sleep(min(longest_us / 1_000_000, REAL_REST_S)))
+
+    def is_quiet(self) -> bool:
+        """See ``Host``. What threads and sockets are about to bring is not known."""
+        return False
 
     def now_us(self) -> int:
         """See ``Host``."""

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from conformance.contract import Backend
+from conformance.contract import HEADER_KEYS, Backend, SessionHeader
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import Host, NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
@@ -39,6 +42,7 @@ class Prober:
         self._backend = backend
         self._watchdog = watchdog
         self._thorough = thorough
+        self._watched = f"backend {backend.name!r}: recovery after a crash"
 
     def look(self, root: Path, sessions: Sequence[str]) -> RecoverySeen:
         """What the backend shows of these sessions. The storage is not as it was afterwards."""
@@ -46,7 +50,7 @@ class Prober:
         host = host_for(self._backend.capabilities)
         looker = _Looker(self._backend, root, host, seen)
         if self._watchdog is not None:
-            self._watchdog.watch(f"backend {self._backend.name!r}: recovery after a crash", host.remember)
+            self._watchdog.watch(self._watched, host.remember)
         try:
             host.run(looker.all() if self._thorough else looker.least())
         except NeverEnded as error:
@@ -67,7 +71,7 @@ class _Looker:
     def __init__(self, backend: Backend, root: Path, host: Host, seen: RecoverySeen) -> None:
         self._backend = backend
         self._root = root
-        self._env = host.env
+        self._host = host
         self._seen = seen
         self._number = 0
         self.observer = Observer(backend)
@@ -108,15 +112,16 @@ class _Looker:
     async def _open(self) -> Instance:
         self.at = "open_instance"
         self._number += 1
-        return await enter_instance(self._backend, self._root, self._env)
+        return await enter_instance(self._backend, self._root, self._host.env)
 
     async def _close(self, instance: Instance) -> None:
         self.at = "close_instance"
         await instance.persistence.close()
         await instance.leave()
         # Between two calls of a program the loop has its turns, and what a backend left to it is done.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        if not self._host.is_quiet():
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
     async def _ask(self, what: str, call: Coroutine[Any, Any, Any]) -> Any:
         """What a call returned; an ``ErrorView`` where it raised."""
@@ -151,6 +156,9 @@ class _Looker:
         return (None, view) if isinstance(view, ErrorView) else (view, log)
 
     def _handle(self, handle: Any) -> HandleView | ErrorView:
+        view = _view_of_plain(handle)
+        if view is not None:
+            return view
         found = self.observer.handle(handle)
         return found if isinstance(found, HandleView) else ErrorView("Odd", "Odd", found.text)
 
@@ -189,3 +197,31 @@ class _Looker:
             answer = await self._ask(what, call)
             if answer.__class__ is ErrorView and seen.failed is None:
                 seen.failed = answer
+
+
+def _view_of_plain(handle: Any) -> HandleView | None:
+    """What the observer says of a handle that holds nothing but text and numbers, which is nearly every one; else None.
+
+    Values that nobody can change need no copy, and of equal ones one header will do.
+    """
+    try:
+        session, header = handle.id, handle.header
+        access, inherited = handle.access, handle.inherited_event_count
+    except AttributeError:
+        return None
+    if type(header) is not SessionHeader or type(header.extra) not in _MAPPINGS or header.extra:
+        return None
+    values = _of_header(header)
+    if not _FIXED.issuperset(map(type, (session, access, inherited, *values))):
+        return None
+    return HandleView(session, _header_of(*values), access, inherited)
+
+
+_of_header = attrgetter(*HEADER_KEYS)
+_FIXED = frozenset({str, int, bool, type(None)})
+_MAPPINGS = frozenset({dict, MappingProxyType})
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _header_of(*values: Any) -> SessionHeader:
+    return SessionHeader(**dict(zip(HEADER_KEYS, values, strict=True)))

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 
 from conformance.clauses import Violation
 from conformance.drivers.crashes import Frozen
 from conformance.drivers.factory import takes_env
+from conformance.drivers.images import Stage
 from conformance.drivers.probe import Prober
 from conformance.machines.job import Job
 from conformance.machines.recovering import recover
@@ -25,7 +25,6 @@ from conformance.model.operations import Crash, Operation, Program
 from conformance.model.recovery import Promise, RecoverySeen, SessionSeen, fits
 from conformance.model.recovery_witness import witnessed
 from conformance.sim.disk.image import Tree
-from conformance.sim.disk.materialise import clear, materialise
 from conformance.sim.disk.states import State
 
 REOPEN_EVERY = 100
@@ -64,11 +63,10 @@ class Laboratory:
 
     def __init__(self, job: Job, *, thorough: bool = True) -> None:
         self._job = job
-        self._prober = Prober(job.backend, job.watchdog, thorough=thorough)
-        self._places: Path = job.workspace.directory / "images"
+        prober = Prober(job.backend, job.watchdog, thorough=thorough)
+        self._stage = Stage(prober, job.workspace.directory / "images")
         self._seen: dict[Hashable, RecoverySeen] = {}
         self._witnessed: dict[Hashable, tuple[str, ...]] = {}
-        self._number = 0
         self.deduplicates = takes_env(job.backend)
         self.tally = Tally()
         self.latest: RecoverySeen | None = None
@@ -118,16 +116,7 @@ class Laboratory:
 
     def _open(self, tree: Tree, ids: tuple[str, ...], frozen: Frozen) -> RecoverySeen:
         self.tally.opened += 1
-        self._number += 1
-        # A path of its own for each image, so that nothing remembered by path can be found again.
-        place = self._places / str(self._number)
-        place.mkdir(parents=True)
-        root = place / "root"
-        try:
-            materialise(tree, root, frozen.attributes_at(tree))
-            return self._prober.look(root, ids)
-        finally:
-            clear(place)
+        return self._stage.look(tree, frozen.attributes_at(tree), ids)
 
     @property
     def images(self) -> int:

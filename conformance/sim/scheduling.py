@@ -124,6 +124,10 @@ class SchedulingLoop(HousekeepingLoop):
         """Virtual monotonic seconds, equal to `clock.monotonic()`."""
         return self.clock.monotonic()
 
+    def is_quiet(self) -> bool:
+        """Whether nothing is ready and no timer is set, a cancelled one included."""
+        return not self._ready and not self._timers
+
     def _next_timer_us(self) -> int | None:
         timers = self._timers
         while timers:

@@ -22,8 +22,10 @@ Attributes: TypeAlias = tuple[int, int | None]
 """Mode (the permission bits), and the time of the last change in nanoseconds, or None for "now"."""
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_NO_INODE = -1
 _UNSEEN_FILE: Attributes = (0o600, None)
-_UNSEEN_DIRECTORY: Attributes = (0o700, None)
+_PRIVATE = 0o700
+_UNSEEN_DIRECTORY: Attributes = (_PRIVATE, None)
 
 
 def materialise(tree: Tree, root: str | os.PathLike[str], attributes: Mapping[str, Attributes] | None = None) -> None:
@@ -42,7 +44,7 @@ def materialise(tree: Tree, root: str | os.PathLike[str], attributes: Mapping[st
     base = os.fspath(root)
     directories = sorted(tree.directories, key=_outermost_first)
     for path in directories:
-        real.mkdir(_place(base, path), 0o700)
+        real.mkdir(_place(base, path), _PRIVATE)
     first: dict[int, str] = {}
     for path, data in tree.files.items():
         place = _place(base, path)
@@ -58,7 +60,8 @@ def materialise(tree: Tree, root: str | os.PathLike[str], attributes: Mapping[st
         for path in reversed(directories):
             mode, changed = attributes.get(path, _UNSEEN_DIRECTORY)
             place = _place(base, path)
-            real.chmod(place, mode)
+            if mode != _PRIVATE:
+                real.chmod(place, mode)
             if changed is not None:
                 real.utime(place, ns=(changed, changed))
 
@@ -110,8 +113,14 @@ def attributes_at(tree: Tree, live: Tree, by_inode: Mapping[int, Attributes]) ->
         live: the tree that the attributes were read from. Where `tree` does not know the inode of a path, it is taken
             for the one that is there now.
     """
-    inodes = {**live.inodes, **tree.inodes}
-    return {path: by_inode[ino] for path, ino in inodes.items() if ino in by_inode}
+    known, now = tree.inodes, live.inodes
+    found: dict[str, Attributes] = {}
+    for path in (*tree.files, *tree.directories):
+        ino = known.get(path)
+        attributes = by_inode.get(now.get(path, _NO_INODE) if ino is None else ino)
+        if attributes is not None:
+            found[path] = attributes
+    return found
 
 
 def _walk(image: FileSystem) -> Iterator[tuple[str, Node]]:
