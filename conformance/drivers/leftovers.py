@@ -29,7 +29,7 @@ class Baseline:
 
     def __init__(self) -> None:
         self._elsewhere = ""
-        self._descriptors = set(_open_descriptors())
+        self._descriptors = _open_descriptors()
         self.is_told = bool(self._descriptors)
         self._threads = set(threading.enumerate())
 
@@ -48,31 +48,43 @@ class Baseline:
         return found
 
     def _look(self, root: Path, tasks: Sequence[str]) -> LeftView:
+        came = sorted(fd for fd, _, _ in _open_descriptors() - self._descriptors)
         opened = [
             target
-            for fd, target in _open_descriptors()
-            if (fd, target) not in self._descriptors
-            and (target.startswith(str(root)) or not target.startswith(self._elsewhere))
+            for target in filter(None, map(_target, came))
+            if target.startswith(str(root)) or not target.startswith(self._elsewhere)
         ]
         threads = [each for each in threading.enumerate() if each not in self._threads and each.is_alive()]
         names = [each.name for each in threads if not each.name.startswith(_EXECUTOR)]
         return LeftView(tuple(sorted(_name(each, root) for each in opened)), tuple(tasks), tuple(sorted(names)))
 
 
-def _open_descriptors() -> list[tuple[int, str]]:
-    """Number and target of each open descriptor; none where the operating system does not tell."""
-    found: list[tuple[int, str]] = []
+def _open_descriptors() -> set[tuple[int, int, int]]:
+    """Number, device and inode of each open descriptor; none where the operating system does not tell.
+
+    What it is called is asked of those alone that are told of: a name costs many times as much.
+    """
+    found: set[tuple[int, int, int]] = set()
     try:
         numbers = real.listdir(_DESCRIPTORS)
     except OSError:
         return found
     for number in numbers:
         try:
-            found.append((int(number), real.readlink(f"{_DESCRIPTORS}/{number}")))
+            status = real.fstat(int(number))
         except OSError:
             # The descriptor of the listing itself is closed by now.
             continue
+        found.add((int(number), status.st_dev, status.st_ino))
     return found
+
+
+def _target(fd: int) -> str:
+    """What an open descriptor leads to; "" where it is closed by now."""
+    try:
+        return str(real.readlink(f"{_DESCRIPTORS}/{fd}"))
+    except OSError:
+        return ""
 
 
 def _name(target: str, root: Path) -> str:
