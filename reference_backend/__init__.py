@@ -49,8 +49,8 @@ def _open_raw(root: Path, env: object = None) -> JsonlPersistence:
 
 
 def _artifact(codec: Codec, root: Path, session_id: str) -> Path | None:
-    path = Place(os.fspath(root), codec, session_id).path
-    return path if path.exists() else None
+    place = Place(os.fspath(root), codec, session_id)
+    return place.path if os.path.exists(place.file) else None
 
 
 jsonl = Backend(

@@ -132,10 +132,10 @@ def refuse_others(place: Place, names: list[str], *, alone: bool) -> None:
     Raises:
         SessionFormatUnsupportedError: names the file.
     """
-    others = [name for name in names if name not in ("session.lock", place.codec.file_name)]
-    if not others:
+    own = {"session.lock", place.codec.file_name}
+    if own.issuperset(names):
         return
-    found = {name: _GENERATION.fullmatch(name) for name in others}
+    found = {name: _GENERATION.fullmatch(name) for name in names if name not in own}
     generations = {name: int(match[1] or 0) for name, match in found.items() if match is not None}
     for name, generation in sorted(generations.items(), key=lambda entry: -entry[1]):
         if generation < _CURRENT and not alone:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 
 MAX_NAME = 240
 """Longest name made by escaping, in bytes; file systems stop at 255."""
@@ -24,6 +25,7 @@ _DIGEST = re.compile(r"=[0-9a-f]{64}")
 _DEVICES = frozenset({"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
 
 
+@lru_cache(maxsize=1024)
 def directory_name(session_id: str) -> str:
     """The path segment for an id: at most ``MAX_NAME`` bytes of ASCII.
 

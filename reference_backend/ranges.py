@@ -139,7 +139,9 @@ def nul_runs(data: bytes, base: int, size: int) -> Iterator[tuple[int, int]]:
 def first_nul_run(data: bytes, base: int, size: int) -> int:
     """Where in ``data`` the first such run starts, or ``len(data)``: nothing behind it may be believed without a
     checksum."""
-    return next((start for start, _ in nul_runs(data, base, size)), len(data))
+    for start, _ in nul_runs(data, base, size):
+        return start
+    return len(data)
 
 
 def crash_left(data: bytes, base: int, size: int) -> bool:

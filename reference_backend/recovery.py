@@ -21,7 +21,6 @@ from reference_backend.frames import (
     FOOTER_HEAD,
     FOOTER_SIZE,
     HEADER,
-    Decoded,
     Footer,
     decode_doubtful,
     may_be_ours,
@@ -124,7 +123,8 @@ def _sound_beginning(torn: bytes, base: int, size: int) -> tuple[bytes, bool]:
     footer = parse_footer(torn, len(torn) - FOOTER_SIZE) if len(torn) >= FOOTER_SIZE else None
     if footer is not None:
         return _beginning_before_footer(torn, base, size, footer), False
-    if first_nul_run(torn, base, size) >= HEADER and not may_be_ours(torn):
+    believed = first_nul_run(torn, base, size)
+    if believed >= HEADER and not may_be_ours(torn):
         raise Damage(f"the frame at {base} is none that this backend wrote")
     decoded = decode_doubtful(torn)
     if decoded.length is not None:
@@ -133,9 +133,12 @@ def _sound_beginning(torn: bytes, base: int, size: int) -> tuple[bytes, bool]:
         if len(behind) > FOOTER_SIZE and behind[FOOTER_SIZE:].strip(b"\0"):
             raise Damage(f"something follows the whole frame at {base} that is no footer")
         return decoded.text, True
-    if decoded.failed and first_nul_run(torn, base, size) == len(torn):
+    if believed < len(torn):
+        # A NUL page inside a frame decodes, without an error, to wrong text: nothing behind its start may be believed.
+        return decode_doubtful(torn[:believed]).text, False
+    if decoded.failed:
         raise Damage(f"the batch at {base} is broken, and not as a crash breaks one")
-    return _before_nul(torn, base, size).text, False
+    return decoded.text, False
 
 
 def _beginning_before_footer(torn: bytes, base: int, size: int, footer: Footer) -> bytes:
@@ -144,12 +147,7 @@ def _beginning_before_footer(torn: bytes, base: int, size: int, footer: Footer) 
         raise Damage(f"the last footer tells of {footer.length} bytes, {len(frame)} stand before it at {base}")
     if not crash_left(frame, base, size):
         raise Damage(f"the batch at {base} does not have the checksum that its footer gives")
-    return _before_nul(frame, base, size).text
-
-
-def _before_nul(torn: bytes, base: int, size: int) -> Decoded:
-    # A NUL page inside a frame decodes, without an error, to wrong text: nothing behind its start may be believed.
-    return decode_doubtful(torn[: first_nul_run(torn, base, size)])
+    return decode_doubtful(frame[: first_nul_run(frame, base, size)]).text
 
 
 def _whole_records(text: bytes, next_seq: int) -> tuple[bytes, int]:

@@ -51,7 +51,7 @@ class JsonlPersistence:
     def __init__(self, root: str | os.PathLike[str], codec: Codec) -> None:
         self.jobs = Jobs()
         name = os.fspath(root)
-        self._store = Store(name if os.path.isabs(name) else os.path.join(os.getcwd(), name), codec)
+        self._store = Store(name if name.startswith(os.sep) else os.path.join(os.getcwd(), name), codec)
         self._owners: dict[str, WriteHandle] = {}
         self._readers: set[ReadHandle] = set()
         self._gates: dict[str, _Gate] = {}
