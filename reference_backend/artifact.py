@@ -29,7 +29,7 @@ from reference_backend.disk import Identity
 from reference_backend.ids import directory_name
 from reference_backend.place import Place
 from reference_backend.positions import Codec, HeaderBlock
-from reference_backend.ranges import PAGE, SMALL, ByteRange, Damage, range_of
+from reference_backend.ranges import PAGE, SMALL, ByteRange, BytesRange, Damage, range_of
 
 _GENERATION = re.compile(r"session(?:\.v(\d+))?\.jsonl(?:\.zstd)?")
 _CURRENT = 1
@@ -53,10 +53,12 @@ class Artifact(NamedTuple):
 
     def again(self, size: int) -> Artifact | None:
         """The same file, ``size`` bytes long by now; None where it does not begin with the same header any more."""
-        fd, identity, _, block, header, inherited = self
+        fd, identity, before, block, header, inherited = self
         if size < block.end:
             return None
         source = range_of(fd, size)
+        if isinstance(source, BytesRange) and isinstance(before, BytesRange) and source.data == before.data:
+            return self
         if source.at(0, block.end) != block.stored:
             return None
         return Artifact(fd, identity, source, block, header, inherited)

@@ -49,4 +49,13 @@ class Stage:
             materialise(tree, root, attributes)
             return self._prober.look(Path(root), sessions)
         finally:
-            clear(place)
+            clear(root)
+            _remove(place)
+
+
+def _remove(place: str) -> None:
+    """Remove a directory in which there should be nothing any more, and what a backend put there all the same."""
+    try:
+        real.rmdir(place)
+    except OSError:
+        clear(place)
