@@ -11,6 +11,8 @@ Does not: decide what is legal (``sim.disk``), what is right (``model``), or why
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -120,22 +122,23 @@ class CrashSweep:
         """Sweep until everything is covered, something was found, or the time is used up."""
         every = self.workloads()
         self.coverage.of_workloads = len(every)
-        shortest: int | None = None
-        try:
-            for workload in every:
-                if shortest is not None and workload.calls > shortest:
-                    # Longer workloads fail in the same way, and explain it worse.
-                    break
-                self.job.check_budget()
-                self._workload(workload)
-                self.coverage.workloads += 1
-                if shortest is None and not self.job.is_searching:
-                    shortest = workload.calls
-        except BudgetSpent:
-            pass
+        with contextlib.suppress(BudgetSpent), _old_objects_at_rest():
+            self._sweep(every)
         self.job.coverage = self.coverage.line(self.laboratory)
         self.job.crash_states = self.laboratory.tally.opened
         self.job.crash_bound = self.tier.calls if self.coverage.is_whole else 0
+
+    def _sweep(self, every: Sequence[Workload]) -> None:
+        shortest: int | None = None
+        for workload in every:
+            if shortest is not None and workload.calls > shortest:
+                # Longer workloads fail in the same way, and explain it worse.
+                break
+            self.job.check_budget()
+            self._workload(workload)
+            self.coverage.workloads += 1
+            if shortest is None and not self.job.is_searching:
+                shortest = workload.calls
 
     def _workload(self, workload: Workload) -> None:
         first = len(workload.operations) - workload.new
@@ -256,6 +259,22 @@ def _cuts(recorded: Recorded) -> Iterator[Point]:
     """The points at which a kill cuts a write that is under way."""
     killed = Disk(recorded.frozen.trace.base, "kill")
     return (point for point, _ in points(recorded, killed, cuts=True) if point.cut)
+
+
+@contextlib.contextmanager
+def _old_objects_at_rest() -> Iterator[None]:
+    """Meanwhile the collector leaves alone what is there already: modules above all, and a sweep makes nothing of it
+    garbage. The dead of every crash want full collections, which would go through all of it each time."""
+    if gc.get_freeze_count():
+        # Somebody else has done it, and it is theirs to undo.
+        yield
+        return
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 CLAUSES_OF_CRASHES: tuple[str, ...] = tuple(
