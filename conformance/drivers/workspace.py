@@ -5,13 +5,15 @@ Nothing outside the workspace's own directory is written, and the directory is r
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from conformance.sim.disk import real
+from conformance.sim.disk.materialise import clear
 
 MEMORY_FILE_SYSTEM = Path("/dev/shm")
 
@@ -41,14 +43,14 @@ class Workspace:
 
     def drop(self, root: Path) -> None:
         """Remove one root and what is in it; a root that was never made is no error."""
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(root)
+        clear(root)
 
     def drop_family(self, root: Path) -> None:
         """Remove a root, and those of partners and of later lives that were made beside it."""
         self.drop(root)
-        for beside in self.directory.glob(f"{root.name}-*"):
-            self.drop(beside)
+        for name in real.listdir(self.directory):
+            if name.startswith(f"{root.name}-"):
+                self.drop(self.directory / name)
 
     def close(self) -> None:
         """Remove everything."""
