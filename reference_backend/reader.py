@@ -41,7 +41,6 @@ class LogReader:
         self._shown: Mark | None = None
         self._check = stored_check(place.session_id, place.file)
         self._decoded: tuple[bytes, list[SessionEvent]] | None = None
-        self._opened_on: View | None = None
 
     @classmethod
     def open(
@@ -72,7 +71,7 @@ class LogReader:
             if isinstance(error, Damage):
                 raise place.corruption(str(error)) from error
             raise
-        self._pin, self._opened_on = artifact, view
+        self._pin = artifact
         return self, artifact.header, artifact.inherited
 
     @classmethod
@@ -100,9 +99,8 @@ class LogReader:
             if writer is not None and writer.identity is None:
                 return self._read_pending(writer)
             check = self._check if offset == 0 and length is None and self._decoded is None else None
-            known, self._opened_on = self._opened_on, None
             try:
-                view = self._store.look(self._place, pin=self._pin, check=check, known=known, at_once=at_once)
+                view = self._store.look(self._place, pin=self._pin, check=check, at_once=at_once)
             except ErasedError as error:
                 raise self._gone() from error
             if view is None:

@@ -22,7 +22,7 @@ from reference_backend.ids import is_digest, session_id_of
 from reference_backend.opening import Owned, own_stored
 from reference_backend.place import Place
 from reference_backend.positions import Check, Codec, LogEnd
-from reference_backend.ranges import ByteRange, BytesRange, Damage
+from reference_backend.ranges import BytesRange, Damage
 from reference_backend.writer import Residue, Writer
 
 logger = logging.getLogger("torntail.reference")
@@ -41,23 +41,15 @@ class View(NamedTuple):
         artifact: its file, open; the caller's to close, unless it is the one that the caller had pinned.
         log: where it ends.
         events: all of its events where they were asked for and came at once, else None.
-        recovered: the bytes alone told where it ends, and no writer of this instance.
     """
 
     artifact: Artifact
     log: LogEnd
     events: list[SessionEvent] | None
-    recovered: bool = False
 
     def close(self) -> None:
         """Let the file go."""
         os.close(self.artifact.fd)
-
-    def tells_end_of(self, source: ByteRange) -> bool:
-        """Whether a log of these bytes ends where this one does, whoever asks."""
-        mine = self.artifact.source
-        same = isinstance(mine, BytesRange) and isinstance(source, BytesRange) and mine.data == source.data
-        return same and self.recovered
 
 
 class Store:
@@ -73,6 +65,8 @@ class Store:
         self._registrations = 0
         self._residues: dict[str, Residue] = {}
         self._durable_root: Identity | None = None
+        # Where a log ends follows from its bytes alone. Listing, stat, open and read often meet the same ones in a row.
+        self._recovered: tuple[bytes, LogEnd] | tuple[None, None] = (None, None)
 
     def place(self, session_id: str) -> Place:
         """Where a session lies."""
@@ -160,20 +154,13 @@ class Store:
                 yield session_id
 
     def look(
-        self,
-        place: Place,
-        *,
-        pin: Artifact | None = None,
-        check: Check | None = None,
-        known: View | None = None,
-        at_once: bool = False,
+        self, place: Place, *, pin: Artifact | None = None, check: Check | None = None, at_once: bool = False
     ) -> View | None:
         """The stored log of a session, or None where it is absent or pending in this instance.
 
         Args:
             pin: a file that the caller keeps open, and that is looked at where it still stands at its place.
             check: also give the events, checked so, if they come at once.
-            known: an earlier look: where a log ends that has the same bytes still need not be found out again.
 
         Raises:
             ErasedError: it has a writer here, but its artifact is gone or replaced.
@@ -191,7 +178,7 @@ class Store:
             found: View | None = None
             settled = False
             try:
-                found = self._bounded(place, writer, artifact, check, known)
+                found = self._bounded(place, writer, artifact, check)
                 settled = self._registrations == registrations and self.writers.get(place.session_id) is writer
             except ErasedError:
                 if writer is not None and writer.identity == identity:
@@ -204,7 +191,7 @@ class Store:
             # A writer came, went, or moved the log while the file was opened: what was seen may not be what it knows.
 
     def _bounded(
-        self, place: Place, writer: Writer | None, artifact: Artifact | None, check: Check | None, known: View | None
+        self, place: Place, writer: Writer | None, artifact: Artifact | None, check: Check | None
     ) -> View | None:
         codec = self.codec
         log: LogEnd | None = None
@@ -219,9 +206,10 @@ class Store:
         elif self._residues:
             log = self._known_end(place, artifact)
         source, block = artifact.source, artifact.block
-        recovered = log is None
-        if log is None and known is not None and known.tells_end_of(source):
-            log = known.log
+        data = source.data if isinstance(source, BytesRange) else None
+        before, end = self._recovered
+        if log is None and data is not None and data == before:
+            log = end
         if check is not None and (log is None or (log.end == source.size and not log.kept)):
             found = codec.take_in(source, block, check)
             if found is not None and (log is None or found[0] == log):
@@ -231,7 +219,9 @@ class Store:
                 log = codec.recover(source, block)
             except Damage as error:
                 raise place.corruption(str(error)) from error
-        return View(artifact, log, None, recovered)
+            if data is not None:
+                self._recovered = data, log
+        return View(artifact, log, None)
 
     def _known_end(self, place: Place, artifact: Artifact) -> LogEnd | None:
         residue = self._residues.get(place.session_id)

@@ -343,3 +343,27 @@ async def test_an_empty_file_a_stray_temporary_and_an_empty_directory_are_no_ses
                 await service.open("s", access)
         assert sorted(os.listdir(root / "s")) == sorted(files)
         assert await continued(backend, root) is None
+
+
+@backends
+@on_a_loop
+async def test_each_look_finds_the_end_of_what_is_there_now(backend: Backend, tmp_path: Path) -> None:
+    """Looks of one instance at the same torn bytes agree, and one at other bytes, or in another log, sees those."""
+    codec = CODECS[backend.name]
+    made = image(codec, batch(0, 2), batch(2, 3))
+    torn = made.data[: made.ends[2] - 20]
+    recovered = recover(codec, torn)
+    assert recovered is not None
+    path = tmp_path / "s" / codec.file_name
+    path.parent.mkdir()
+    service: JsonlPersistence = backend.open(tmp_path)
+    for data, events in ((torn, recovered[1]), (made.data, made.events), (made.data[: made.ends[1]], batch(0, 2))):
+        path.write_bytes(data)
+        for _ in range(2):
+            handle = await service.open("s", "read")
+            assert await handle.read() == await handle.read() == events
+            snapshot = await service.stat("s")
+            assert snapshot is not None
+            assert [each.event_count for each in (snapshot, *await service.list())] == [len(events)] * 2
+            await handle.close()
+    await service.close()
