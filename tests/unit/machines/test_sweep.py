@@ -10,8 +10,11 @@ import pytest
 
 from conformance.drivers.execution import run_program
 from conformance.drivers.registry import load_backend
+from conformance.machines.job import Job
+from conformance.machines.lives import GoesOn
+from conformance.machines.points import Recorded
 from conformance.machines.sweep import CrashSweep, Tier
-from conformance.model.operations import Crash
+from conformance.model.operations import Crash, Operation
 from tests.unit.machines.laboratories import DUR, QUICK, ROOT, TORN, first_finding, job_for, swept
 
 pytestmark = pytest.mark.usefixtures("patched")
@@ -45,6 +48,38 @@ def test_equal_images_are_opened_once() -> None:
         sweep = swept(job, "posix")
         assert sweep.laboratory.tally.opened == sweep.laboratory.tally.judged
         assert "takes no env" in job.coverage
+
+
+class _NotedLives(CrashSweep):
+    """A sweep that notes what was performed in each second life."""
+
+    def __init__(self, job: Job, preset: str, tier: Tier) -> None:
+        super().__init__(job, preset, tier)
+        self.lived: list[tuple[Operation, ...]] = []
+
+    def _live_on(self, before: tuple[Operation, ...], goes_on: GoesOn) -> Recorded | None:
+        recorded = super()._live_on(before, goes_on)
+        if recorded is not None:
+            self.lived.append(recorded.operations)
+        return recorded
+
+
+def test_no_second_life_is_lived_twice() -> None:
+    """Each kill is gone on from in every way that differs: with a flush, or an append before it; what is gone is made anew."""
+    with job_for("jsonl") as job:
+        sweep = _NotedLives(job, "ext4", Tier(calls=2, second_lives=2))
+        sweep.run()
+    told = [repr(each) for each in sweep.lived]
+    assert len(set(told)) == len(told) == sweep.coverage.lives
+    ways: dict[str, set[str]] = {}
+    for operations in sweep.lived:
+        at = max(index for index, each in enumerate(operations) if isinstance(each, Crash))
+        ways.setdefault(repr(operations[: at + 1]), set()).add(" ".join(each.kind for each in operations[at + 1 :]))
+    assert {frozenset(each) for each in ways.values()} == {
+        frozenset({"open_instance open open create flush", "open_instance open open create append flush"}),
+        frozenset({"open_instance open create flush", "open_instance open create append flush"}),
+        frozenset({"open_instance open read flush", "open_instance open read append flush"}),
+    }
 
 
 @pytest.mark.parametrize(
