@@ -33,7 +33,10 @@ OWNERSHIP_ERRORS = ("SessionAlreadyOwnedError", "SessionOwnershipLostError", "Se
 
 def promised(session: Session, seq: int) -> str:
     """The clause because of which an event is there, where that is not its append alone."""
-    return next((clause for first, end, clause in session.promised if first <= seq < end), "")
+    for first, end, clause in session.promised:
+        if first <= seq < end:
+            return clause
+    return ""
 
 
 def on_its_way(session: Session) -> str:
@@ -48,6 +51,8 @@ def suspect(session: Session, *, but: str = "") -> str:
     Args:
         but: a clause of which it is known that it is not the one.
     """
+    if not session.tags:
+        return ""
     tags = [tag for tag in session.tags if tag != but]
     strong = [tag for tag in tags if tag in STRONG_TAGS]
     return (strong or tags or [""])[-1]

@@ -14,6 +14,7 @@ from conformance.model.harm import CORRUPT, SPECIFIC, Harm, harm_of, vague
 from conformance.model.harm_seen import check_header, check_read, look_back, refused, underhand
 from conformance.model.history import DamageView, HandleView, Outcome, Raised, Returned, SnapshotView
 from conformance.model.operations import (
+    ON_HANDLES,
     Append,
     Close,
     Create,
@@ -82,8 +83,10 @@ def judged(judge: Judge, op: Operation, outcome: Outcome) -> bool:
     """Judge a call about a damaged session; False where the ordinary rules are to judge it, or to go on."""
     world = judge.world
     session: Session | None = None
-    if isinstance(op, Read | Append | Flush | Close | Leave | Discard):
+    if isinstance(op, ON_HANDLES):
         session = world.handles[op.handle].session
+    elif not world.harmed:
+        return False
     elif isinstance(op, Stat | OpenSession):
         session = world.harmed.get(op.session)
     elif isinstance(op, Create) and isinstance(op.header.id, str):

@@ -69,12 +69,15 @@ class Foresight:
     untold: set[str] = field(default_factory=set)
 
 
+_GIVE_HANDLES = (OpenSession, Populate)
+
+
 def subject(judge: Judge, op: Operation) -> str | None:
     """Id of the session that a call is about; None where it is about the whole service, or nothing."""
     handle = judge.world.handles.get(getattr(op, "handle", -1))
     if isinstance(op, Create):
         return op.header.id if isinstance(op.header.id, str) else None
-    if handle is not None and not isinstance(op, OpenSession | Populate):
+    if handle is not None and not isinstance(op, _GIVE_HANDLES):
         return handle.session.id
     name = getattr(op, "session", None)
     return name if isinstance(name, str) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from conformance.model import blame, crash_blame, crash_rules, identity_blame, value_blame
-from conformance.model.batches import UNSUPPORTED, JsonGrade, Refusals, batch_refusals, json_grade, understood
+from conformance.model.batches import UNSUPPORTED, JsonGrade, Refusals, batch_refusals, json_grade
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
 from conformance.model.service_rules import TAKEN, kind_of
@@ -82,7 +82,7 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         # Whether a log that is refused to readers goes on is left to the backend too.
         _refused_by_choice(judge, handle, op, outcome, plain=refusals.plain)
     else:
-        _accepted_batch(judge, handle, op, found, outcome, common=refusals.plain)
+        _accepted_batch(judge, handle, op, found, outcome, refusals)
 
 
 def _is_remembered(judge: Judge, handle: Handle, op: Append) -> bool:
@@ -207,12 +207,12 @@ def _append_cause(judge: Judge, handle: Handle, op: Append, kind: str, *, common
 
 
 def _accepted_batch(
-    judge: Judge, handle: Handle, op: Append, found: Standing, outcome: Outcome, *, common: bool
+    judge: Judge, handle: Handle, op: Append, found: Standing, outcome: Outcome, refusals: Refusals
 ) -> None:
-    world, session = judge.world, handle.session
+    world, session, common = judge.world, handle.session, refusals.plain
     judge.demand_success(
         outcome,
-        _append_blame(judge, handle, op, kind_of(outcome), common=common),
+        lambda: _append_blame(judge, handle, op, kind_of(outcome), common=common),
         lambda: f"resolved: the log ends before seq {len(session.log)} and the batch is {log_text(op.events)}",
     )
     judge.witness(_append_blame(judge, handle, op, ""))
@@ -228,7 +228,7 @@ def _accepted_batch(
     session.starts.add(first)
     if op.scribble:
         session.scribbled.update(range(first, len(session.log)))
-    if judge.capabilities.vocabulary == "closed" and not all(map(understood, op.events)):
+    if judge.capabilities.vocabulary == "closed" and not refusals.known:
         remember_unknown(session, op.events)
     identity_blame.touch_kin(world, session)
     session.home = handle.instance
@@ -246,7 +246,7 @@ def _accepted_batch(
     handle.disturbed = ""
     handle.rounds += 1
     # Another backend may refuse a type that this one stores.
-    judge.exact = found is Standing.OWNER and all(map(understood, op.events))
+    judge.exact = found is Standing.OWNER and refusals.known
 
 
 def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
@@ -272,7 +272,7 @@ def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
     else:
         judge.demand_success(
             outcome,
-            _flush_blame(judge, handle, kind_of(outcome)),
+            lambda: _flush_blame(judge, handle, kind_of(outcome)),
             "resolved: the handle owns its session and nothing failed",
         )
         judge.witness(_flush_blame(judge, handle, ""))

@@ -34,6 +34,7 @@ _SHORT = 16
 """Characters that the shortest cut of an id leaves."""
 
 
+@lru_cache(maxsize=4096)
 def is_ordinary(session_id: str) -> bool:
     """Whether any store has a place for the id as it stands."""
     return _ORDINARY.fullmatch(session_id) is not None
@@ -54,9 +55,11 @@ def note_name(world: World, session_id: str) -> None:
 
 def kin_of(world: World, session_id: str) -> list[Session]:
     """Every session that exists somewhere under an id that is kin to this one."""
+    found: list[Session] = []
+    if not world.families:
+        return found
     family = _family(session_id)
     names = [*world.families.get("", ()), *world.families.get(family, ())] if family else _all_names(world)
-    found = []
     for name in names:
         if name != session_id:
             stored = world.stored.get(name)

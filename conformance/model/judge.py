@@ -34,6 +34,7 @@ from conformance.model import (
 from conformance.model.foresight import subject
 from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
 from conformance.model.operations import (
+    ON_HANDLES,
     Append,
     Close,
     CloseInstance,
@@ -76,6 +77,8 @@ REAL_INSTANT = 5_000
 
 HUNG = "Hung"
 """Error kind under which the rules see a call that never returned."""
+
+_SIGNALS = (HubFlush, Dispose)
 
 
 @dataclass(slots=True)
@@ -128,9 +131,6 @@ RULES: dict[type[Operation], Rule] = {
 }
 
 
-_ON_HANDLES = (Read, Append, Flush, Close, Leave, Discard)
-
-
 class Judge:
     """Folds a history; one for each run of a program.
 
@@ -139,7 +139,6 @@ class Judge:
             asks for is blamed on the wider clauses of DUR.
 
     Attributes:
-        witnesses: clause id -> how often an answer was judged where another would have been a violation.
         alone: the call that is judged had no other beside it.
         exact: whether the latest completed call had one allowed answer only, whatever a backend claims.
         world: what the model knows so far.
@@ -154,7 +153,8 @@ class Judge:
         self.located = located
         self.world = World()
         self.costs = cost_rules.CostBook()
-        self.witnesses: Counter[str] = Counter()
+        self._witnesses: Counter[str] = Counter()
+        self._witnessed = list[str]()
         self.exact = False
         self.alone = True
         self._calls: dict[int, Call] = {}
@@ -167,13 +167,20 @@ class Judge:
         self._place = 0, 0
         self._outcome: Outcome = Skipped()
 
+    @property
+    def witnesses(self) -> Counter[str]:
+        """Clause id -> how often an answer was judged where another would have been a violation."""
+        self._witnesses.update(self._witnessed)
+        self._witnessed.clear()
+        return self._witnesses
+
     def feed(self, event: Event) -> None:
         """Take the next event.
 
         Raises:
             Violation: the event is not allowed; the subclass of the one clause that is blamed.
         """
-        if event.is_inside and self.phase is not None:
+        if self.phase is not None and event.is_inside:
             self.phase.take(event)
         elif isinstance(event, Invocation):
             self._begin(event)
@@ -227,46 +234,46 @@ class Judge:
             self.world.about[event.call] = None
 
     def _end(self, call: Call, event: Completion) -> None:
-        self.world.now = event.at
-        outcome = event.outcome
+        world, op, outcome = self.world, call.operation, event.outcome
+        world.now = event.at
         self.exact = False
         if isinstance(outcome, Skipped) or self.void:
             return
-        if isinstance(call.operation, _ON_HANDLES) and call.operation.handle not in self.world.handles:
+        if isinstance(op, ON_HANDLES) and op.handle not in world.handles:
             # It came from an open of which nothing could be told, not even which session it shows.
             self.costs.spoil()
             return
         self._current, self._outcome = event.call, outcome
         self._place = event.client, event.step
-        self.world.call = event.call
+        world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
-        if damage_rules.judged(self, call.operation, outcome):
+        if damage_rules.judged(self, op, outcome):
             return
-        if isinstance(call.operation, HubFlush | Dispose):
+        if isinstance(op, _SIGNALS):
             self._end_signal(call, outcome, event)
-        elif not live_calls.takes(self, call.operation, outcome, event.faults):
+        elif not live_calls.takes(self, op, outcome, event.faults):
             usual = self._situation
-            if self.world.live:
-                self._situation = {**usual, **live_calls.situation(self, call.operation, outcome)}
+            if world.live:
+                self._situation = {**usual, **live_calls.situation(self, op, outcome)}
             try:
                 self._end_call(call, outcome, event)
             finally:
                 self._situation = usual
-        self.costs.note(self, call.operation, outcome)
+        self.costs.note(self, op, outcome)
 
     def _end_call(self, call: Call, outcome: Outcome, event: Completion) -> None:
-        if self.world.trouble is not None:
-            self._end_in_trouble(call, outcome, event)
-        else:
+        if self.world.trouble is None:
             RULES[type(call.operation)](self, call, call.operation, outcome)
+        else:
+            self._end_in_trouble(call, outcome, event)
 
     def _end_signal(self, call: Call, outcome: Outcome, event: Completion) -> None:
         """A signal of the hub: it comes to a call of the handle that it goes to, if there is one."""
         op = call.operation
         if isinstance(op, Dispose) and live_calls.disposed(self, op, outcome, event.faults):
             return
-        handles = live_calls.as_call(self, op, outcome) if isinstance(op, HubFlush | Dispose) else None
+        handles = live_calls.as_call(self, op, outcome) if isinstance(op, _SIGNALS) else None
         if handles is None:
             return
         self.signal = "LIVE-03" if isinstance(op, HubFlush) else "LIVE-06"
@@ -314,8 +321,8 @@ class Judge:
 
     def witness(self, *clauses: str) -> None:
         """Count the clauses as exercised once."""
-        for clause in clauses:
-            self.witnesses[self._named(clause)] += 1
+        # They are counted when somebody asks: this is called several times for each answer.
+        self._witnessed += map(self._named, clauses) if self._situation or self._aliases else clauses
 
     def _named(self, clause: str) -> str:
         known = self._aliases.get(clause, clause)
@@ -362,14 +369,15 @@ class Judge:
                 return outcome.error
             if outcome.error.kind in may:
                 return outcome.error
-        wanted = " or ".join(sorted(kinds))
-        first = " before any other refusal" if closed else ""
-        self.fail(next(iter(must)), f"refused with {wanted}{first}, and nothing stored")
+        wanted = " or ".join(sorted(kinds)) + (" before any other refusal" if closed else "")
+        self.fail(next(iter(must)), f"refused with {wanted}, and nothing stored")
 
-    def demand_success(self, outcome: Outcome, clauses: str | Sequence[str], expected: str | Callable[[], str]) -> Any:
-        """The value of a call that had to resolve; where it did not, one of these clauses is violated."""
+    def demand_success(
+        self, outcome: Outcome, clause: str | Callable[[], str], expected: str | Callable[[], str]
+    ) -> Any:
+        """The value of a call that had to resolve; where it did not, the clause that this is, or gives, is violated."""
         if isinstance(outcome, Raised):
-            self.fail(clauses, expected)
+            self.fail(clause if isinstance(clause, str) else clause(), expected)
         return getattr(outcome, "value", None)
 
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 CONTIGUITY = "SessionContiguityError"
 
+_ADVERSITIES = (Fail, Heal)
+
 
 def as_call(judge: Judge, op: HubFlush | Dispose, outcome: Outcome) -> Flush | Close | None:
     """The call of the handle that a signal of the hub comes to; None where it comes to none, and is judged here."""
@@ -136,10 +138,11 @@ def _is_mutation_of(op: Operation, owner: Handle) -> bool:
 
 def takes(judge: Judge, op: Operation, outcome: Outcome, faults: tuple[FaultView, ...]) -> bool:
     """What the call says of events that wait; True where nothing else is to be judged of it."""
-    if isinstance(op, Fail):
-        hold(judge, op)
-    elif isinstance(op, Heal):
-        judge.world.failing = None
+    if isinstance(op, _ADVERSITIES):
+        if isinstance(op, Fail):
+            hold(judge, op)
+        else:
+            judge.world.failing = None
     if not judge.world.live:
         return False
     background_failed(judge, op, faults)

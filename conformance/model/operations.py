@@ -168,6 +168,13 @@ class Discard(Operation):
     handle: int
 
 
+ON_HANDLES = (Read, Append, Flush, Close, Leave, Discard)
+"""The calls of a handle."""
+
+VIEWS = (Read, Stat, ListSessions)
+"""The calls that change nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class StartCounting(Operation):
     """From here on what the backend uses is counted.

@@ -48,8 +48,8 @@ def settle(phase: Phase) -> dict[int, bool | None]:
     """For each cancelled append whether it is in the log; None where nothing tells."""
     found: dict[int, bool | None] = {}
     taken: dict[str, set[int]] = {}
-    for each in phase.made():
-        if not each.cancelled or not isinstance(each.op, Append):
+    for each in phase.calls(Append):
+        if not each.cancelled:
             continue
         events = each.op.events
         if not isinstance(events, list) or not events or not all(map(is_event, events)):
@@ -157,7 +157,7 @@ def _cancelled_close(judge: Judge, phase: Phase, flight: Flight, handle: Handle)
     """CLOSE-04: it goes on; where a later close joined it, that one's outcome is its own."""
     if handle.closed:
         return
-    later = [each for each in phase.made() if isinstance(each.op, Close) and each.op.handle == flight.op.handle]
+    later = [each for each in phase.calls(Close) if each.op.handle == flight.op.handle]
     joined = next((each for each in later if each.begin > flight.begin and not each.cancelled), None)
     if handle.owns:
         handle.session.left_by = "CLOSE-04"
@@ -188,7 +188,7 @@ def _never_was(judge: Judge, session: Session) -> None:
 def _cancelled_end(judge: Judge, phase: Phase, flight: Flight) -> None:
     """A cancelled close of the service: whether it went on is told by a later one, else nothing is known any more."""
     instance = judge.world.instances.get(flight.op.instance)
-    later = [each for each in phase.made() if isinstance(each.op, CloseInstance) and each.begin > flight.begin]
+    later = [each for each in phase.calls(CloseInstance) if each.begin > flight.begin]
     joined = next((each for each in later if each.op == flight.op and not each.cancelled), None)
     if instance is None or instance.closed:
         return

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 
 CLOSED = "SessionHandleClosedError"
 
+_BY_HANDLE = (Read, Append, Flush)
+_CLOSES = (Close, CloseInstance)
+_SWEEPS = (FlushInstance, CloseInstance)
+_GIVE_HANDLES = (Create, OpenSession)
+_WRITES = (Append, Flush)
+
 
 def begin(judge: Judge, phase: Phase) -> None:
     """Note what is certain when the clients begin."""
@@ -59,11 +65,8 @@ def looks(judge: Judge) -> Iterator[Operation]:
     phase = judge.phase
     if phase is None:
         return
-    made = phase.made()
-    names = dict.fromkeys(
-        (each.instance, each.session) for each in made if each.cancelled and isinstance(each.op, Append)
-    )
-    ended = {each.op.instance for each in made if isinstance(each.op, CloseInstance)}
+    names = dict.fromkeys((each.instance, each.session) for each in phase.calls(Append) if each.cancelled)
+    ended = {each.op.instance for each in phase.calls(CloseInstance)}
     unused = max((LOOKS - 1, *judge.world.handles)) + 1
     for number, (instance, name) in enumerate(names, unused):
         open_still = instance in judge.world.instances and not judge.world.instances[instance].closed
@@ -84,7 +87,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     landed = settle(phase)
     for each in flights:
         each.landed = landed.get(id(each))
-    views = [each for each in flights if overlap_views.is_beside_a_change(phase, each)]
+    views = [each for each in flights if each.is_view and overlap_views.is_beside_a_change(phase, each)]
     beside = set(map(id, views))
     ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
     order = arrange(judge.world, phase, ordered)
@@ -92,10 +95,11 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         _blur(judge, [name for name in {each.session for each in flights} if name is not None])
         return
     for flight in order.flights:
-        judge.about(flight.ended)
         if flight.part is not None:
+            judge.about(flight.ended)
             _swept(judge, phase, flight, flight.part)
         elif flight.cancelled:
+            judge.about(flight.ended)
             cancelled(judge, phase, flight, landed.get(id(flight)), _situation(judge, phase, flight))
         elif (ended := phase.with_faults(flight)) is not None:
             _note_hurried(judge, phase, flight)
@@ -118,10 +122,14 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
 
 def _situation(judge: Judge, phase: Phase, flight: Flight) -> dict[str, str]:
     """Clause -> the one about overlaps by which it is told here: what else was in flight is why it broke."""
-    op, made = flight.op, phase.made()
+    op = flight.op
     found: dict[str, str] = {}
+    if flight.is_view:
+        return found
     if flight.is_on_handle:
         earlier = [each for each in phase.on_handle(op.handle) if each.begin < flight.begin]
+        if not earlier and flight.kind != "SessionContiguityError":
+            return found
         # Also what must be refused for other reasons has to come to an end.
         hung = ("SEQ-02",) if flight.kind == "Hung" else ()
         if any(flight.races(each) for each in earlier) or _is_overtaken_in_line(phase, flight):
@@ -133,17 +141,17 @@ def _situation(judge: Judge, phase: Phase, flight: Flight) -> dict[str, str]:
             if any(isinstance(each.op, Close) for each in earlier):
                 found["CLOSE-01"] = "CLOSE-04"
     elif isinstance(op, OpenSession) and op.access == "write":
-        closes = [each for each in phase.of(op.session) if isinstance(each.op, Close) and each.begin < flight.end]
+        closes = [each for each in phase.calls(Close) if each.session == op.session and each.begin < flight.end]
         if any(each.given_up for each in closes):
             found = {"OWN-02": "CLOSE-04", "OWN-03": "CLOSE-04"}
     elif isinstance(op, FlushInstance) and _names_a_closing(phase, flight):
         found = {"FLUSH-01": "FLUSH-03"}
-    elif isinstance(op, FlushInstance | CloseInstance) and flight.kind == "Hung":
-        cancelled = [each for each in made if each.cancelled and each.begin < flight.end]
+    elif isinstance(op, _SWEEPS) and flight.kind == "Hung":
+        cancelled = [each for each in phase.made() if each.cancelled and each.begin < flight.end]
         if cancelled:
             clause = "CLOSE-04" if isinstance(cancelled[-1].op, Close) else "SEQ-08"
             found = dict.fromkeys(("FLUSH-01", "CLOSE-07", "CLOSE-08"), clause)
-    elif isinstance(op, Create | OpenSession) and phase.closing(flight.instance, flight):
+    elif isinstance(op, _GIVE_HANDLES) and phase.closing(flight.instance, flight):
         found = {"CLOSE-07": "CLOSE-08"}
     return found
 
@@ -169,18 +177,14 @@ def _is_overtaken_in_line(phase: Phase, flight: Flight) -> bool:
     """Whether an append finds no place in the log because one that was called later took it."""
     if not isinstance(flight.op, Append) or flight.kind != "SessionContiguityError":
         return False
-    later = (each for each in phase.made() if isinstance(each.op, Append) and each.op.handle == flight.op.handle)
+    later = (each for each in phase.calls(Append) if each.op.handle == flight.op.handle)
     return any(each.resolved and each.races(flight) for each in later)
 
 
 def _names_a_closing(phase: Phase, sweep: Flight) -> bool:
     """Whether a service flush rejects because of a handle that was being closed when it was called."""
     members = sweep.outcome.error.members if isinstance(sweep.outcome, Raised) else ()
-    closing = {
-        each.session
-        for each in phase.made()
-        if isinstance(each.op, Close) and each.instance == sweep.instance and each.overlaps(sweep)
-    }
+    closing = {each.session for each in phase.calls(Close) if each.instance == sweep.instance and each.overlaps(sweep)}
     return any(names_session(member, name) for name in closing if name is not None for member in members)
 
 
@@ -191,7 +195,9 @@ def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
     so may everything that meets the service's own close; nothing of it is stored then.
     """
     op = flight.op
-    if isinstance(op, Read | Append | Flush) and op.handle in phase.places:
+    if flight.kind != MISSING and not phase.has_closes:
+        return False
+    if isinstance(op, _BY_HANDLE) and op.handle in phase.places:
         close = phase.close_of(op.handle)
         before = close is not None and close.begin < flight.begin
         if before and not _was_closed(judge, op.handle):
@@ -209,7 +215,7 @@ def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
         return False
     if isinstance(op, OpenSession) and flight.kind == MISSING and overlap_views.may_be_missing(judge, phase, flight):
         return True
-    rejects = flight.kind not in ("", "Hung") and not isinstance(op, Close | CloseInstance)
+    rejects = flight.kind not in ("", "Hung") and not isinstance(op, _CLOSES)
     return rejects and not flight.shows_fault and phase.closing(flight.instance, flight)
 
 
@@ -231,7 +237,7 @@ def _note_hurried(judge: Judge, phase: Phase, flight: Flight) -> None:
 
 def _note_given_up(judge: Judge, flight: Flight) -> None:
     """SEQ-08: its caller gave up an append or a flush that had ended by then: the handle stays usable all the same."""
-    if flight.given_up and isinstance(flight.op, Append | Flush) and flight.op.handle in judge.world.handles:
+    if flight.given_up and isinstance(flight.op, _WRITES) and flight.op.handle in judge.world.handles:
         handle = judge.world.handles[flight.op.handle]
         if not handle.closed:
             handle.disturbed = handle.disturbed or "SEQ-08"
@@ -260,11 +266,11 @@ def _swept(judge: Judge, phase: Phase, flight: Flight, number: int) -> None:
 
 def _judge_sweeps(judge: Judge, phase: Phase) -> None:
     """FLUSH-03: a sweep ends after the closes called before it, stores nothing of theirs, and names those that fail."""
-    for sweep in phase.made():
-        if not isinstance(sweep.op, FlushInstance) or not (sweep.resolved or sweep.kind == "ExceptionGroup"):
+    for sweep in phase.calls(FlushInstance):
+        if not (sweep.resolved or sweep.kind == "ExceptionGroup"):
             continue
-        for close in phase.made():
-            of_it = isinstance(close.op, Close) and close.instance == sweep.instance and not close.cancelled
+        for close in phase.calls(Close):
+            of_it = close.instance == sweep.instance and not close.cancelled
             if not of_it or not sweep.races(close) or close.op.handle not in judge.world.handles:
                 continue
             handle = judge.world.handles[close.op.handle]
@@ -300,16 +306,16 @@ def _names_failed_close(judge: Judge, sweep: Flight, close: Flight, name: str) -
 
 def _judge_closes(judge: Judge, phase: Phase) -> None:
     """CLOSE-01: a later close does not end before the first. CLOSE-08: handles that come late are closed too."""
-    for close in phase.made():
-        first = phase.close_of(close.op.handle) if isinstance(close.op, Close) else None
+    for close in phase.calls(Close):
+        first = phase.close_of(close.op.handle)
         if first is None or first is close or not close.resolved or first.cancelled or not close.overlaps(first):
             continue
         judge.about(close.ended)
         if close.ended is not None and (first.ended is None or close.ended.at < first.ended.at):
             judge.fail("CLOSE-01", "resolved when the first close has ended, with its outcome", "resolved before")
         judge.witness("CLOSE-01")
-    for made in phase.made():
-        handle = judge.world.handles.get(made.op.handle) if isinstance(made.op, Create | OpenSession) else None
+    for made in (*phase.calls(Create), *phase.calls(OpenSession)):
+        handle = judge.world.handles.get(made.op.handle)
         if handle is not None and made.resolved and phase.closing(made.instance, made):
             handle.late = True
 
@@ -325,12 +331,14 @@ def _open_ends(judge: Judge, phase: Phase, landed: dict[int, bool | None]) -> li
 
 def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
     """Blur a session without events that the call may have stored or not, where nothing later says which."""
+    if flight.is_view or isinstance(flight.op, Append):
+        return
     numbers: list[int] = []
     if flight.cancelled and isinstance(flight.op, Flush):
         numbers = [flight.op.handle]
     elif flight.cancelled and isinstance(flight.op, FlushInstance):
         numbers = [number for number, each in judge.world.handles.items() if each.instance == flight.op.instance]
-    elif isinstance(flight.op, Close | CloseInstance) and any(
+    elif isinstance(flight.op, _CLOSES) and any(
         flight.races(sweep) and sweep.end > flight.begin for sweep in phase.sweeps(flight.instance)
     ):
         here = (number for number, each in judge.world.handles.items() if each.instance == flight.instance)
@@ -342,9 +350,7 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
         handle = judge.world.handles.get(number)
         if handle is None or not handle.is_writer or (handle.session.log and handle.session.recovery is None):
             continue
-        if isinstance(flight.op, Close | CloseInstance) or (
-            not handle.session.durable and not _is_told_later(judge, phase, flight)
-        ):
+        if isinstance(flight.op, _CLOSES) or (not handle.session.durable and not _is_told_later(judge, phase, flight)):
             judge.world.blur(handle.session)
 
 
@@ -355,9 +361,9 @@ def _is_told_later(judge: Judge, phase: Phase, flight: Flight) -> bool:
     if flight.gives_owner and any(_is_part_of(phase, sweep, flight) for sweep in phase.sweeps(flight.instance)):
         return True
     return any(
-        each.resolved and each.begin > flight.begin and each.op.handle == flight.op.handle
-        for each in phase.made()
-        if isinstance(each.op, Flush | Append)
+        each.resolved and each.begin > flight.begin
+        for each in phase.on_handle(flight.op.handle)
+        if isinstance(each.op, _WRITES)
     )
 
 

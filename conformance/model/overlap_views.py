@@ -36,12 +36,10 @@ CLOSED = "SessionHandleClosedError"
 
 
 def is_beside_a_change(phase: Phase, view: Flight) -> bool:
-    """Whether it is a view that something was in flight with which may change what it sees."""
-    if not view.is_view:
-        return False
+    """Whether something was in flight with the view which may change what it sees."""
     begin, end = view.begin, view.end
-    for each in phase.made():
-        near = not each.is_view and each.begin < end and (each.end > begin or each.cancelled)
+    for each in phase.changes():
+        near = each.begin < end and (each.end > begin or each.cancelled)
         if near and _may_change(each, view) and _meets(phase, each, view):
             return True
     return False
@@ -50,14 +48,19 @@ def is_beside_a_change(phase: Phase, view: Flight) -> bool:
 def is_made_beside_a_change(phase: Phase, view: Flight) -> bool:
     """Whether something that changes what it sees was called at the same time, though one ended before the other."""
     at, instant = view.begun.at, phase.instant
-    near = [each for each in phase.made() if not each.is_view and abs(each.begun.at - at) <= instant]
-    return any(_may_change(each, view) and (view.races(each) or each.races(view)) for each in near)
+    for each in phase.changes():
+        near = -instant <= each.begun.at - at <= instant
+        if near and _may_change(each, view) and (view.races(each) or each.races(view)):
+            return True
+    return False
+
+
+_SWEEPS = (FlushInstance, CloseInstance)
 
 
 def _may_change(change: Flight, view: Flight) -> bool:
-    if change.is_view:
-        return False
-    if isinstance(change.op, FlushInstance | CloseInstance) or isinstance(view.op, ListSessions):
+    """Whether a call that is no view may change what the view shows."""
+    if isinstance(change.op, _SWEEPS) or isinstance(view.op, ListSessions):
         return True
     return change.session == view.session
 
@@ -107,7 +110,7 @@ def _least(judge: Judge, phase: Phase, view: Flight, session: Session) -> int:
     found = phase.floors.get((view.instance or 0, session.serial), 0)
     for each, length in _appends(phase, session):
         own = each.before(view) and each.instance == view.instance
-        if each.resolved and (own or any(_covers(bar, each) and bar.before(view) for bar in phase.made())):
+        if each.resolved and (own or any(_covers(bar, each) and bar.before(view) for bar in phase.changes())):
             found = max(found, length)
     for each in phase.of(session.id):
         if isinstance(each.op, Read) and each.instance == view.instance and each.before(view):
@@ -120,7 +123,7 @@ def _covers(barrier: Flight, append: Flight) -> bool:
         return False
     if isinstance(barrier.op, FlushInstance):
         return barrier.instance == append.instance
-    return isinstance(barrier.op, Flush | Close) and barrier.op.handle == append.op.handle
+    return isinstance(barrier.op, _OF_A_HANDLE) and barrier.op.handle == append.op.handle
 
 
 def _most(phase: Phase, view: Flight, session: Session) -> int:
@@ -136,7 +139,7 @@ def _reaches(read: Flight) -> int:
 
 def may_be_missing(judge: Judge, phase: Phase, view: Flight) -> bool:
     """Whether an open may find nothing: another instance's barrier, which would show the session, had not resolved."""
-    changes = [each for each in phase.made() if not each.is_view and each.instance != view.instance]
+    changes = [each for each in phase.changes() if each.instance != view.instance]
     changes = [each for each in changes if each.session == view.session or isinstance(each.op, FlushInstance)]
     if not any(each.overlaps(view) for each in changes):
         return False
@@ -146,7 +149,8 @@ def may_be_missing(judge: Judge, phase: Phase, view: Flight) -> bool:
     return not any(each.resolved and each.before(view) for each in changes if isinstance(each.op, _BARRIERS))
 
 
-_BARRIERS = (Flush, FlushInstance, Close)
+_OF_A_HANDLE = (Flush, Close)
+_BARRIERS = (FlushInstance, *_OF_A_HANDLE)
 
 
 # -- the views ----------------------------------------------------------------------------------------
@@ -274,7 +278,7 @@ _HURRIED = {Flush: "SEQ-05", FlushInstance: "FLUSH-01", Close: "CLOSE-06"}
 def _hurried_barrier(phase: Phase, view: Flight, session: Session, upto: int) -> str:
     """The clause of a barrier that resolved though an append that it covers, and the view lacks, was still in line."""
     for append, length in _appends(phase, session):
-        for bar in phase.made():
+        for bar in phase.changes():
             if length > upto and _covers(bar, append) and bar.before(view) and append.end > bar.end:
                 return _HURRIED[type(bar.op)]
     return ""

@@ -6,31 +6,29 @@ the other began. Plain data; ``overlap_rules`` judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.model.history import Cancelled, Completion, Event, Hung, Invocation, Outcome, Raised, Returned, Skipped
 from conformance.model.operations import (
+    VIEWS,
     Append,
     Close,
     CloseInstance,
     Create,
     Flush,
     FlushInstance,
-    ListSessions,
     OpenSession,
     Operation,
     Overlap,
     Read,
-    Stat,
     Step,
 )
 
-VIEWS = (Read, Stat, ListSessions)
-"""What changes nothing."""
-
 _ON_HANDLES = (Append, Flush, Close)
+_BY_HANDLE = (Read, *_ON_HANDLES)
+_GIVE_HANDLES = (Create, OpenSession)
 
 _NOT_MADE = Skipped()
 
@@ -53,7 +51,10 @@ class Flight:
         instant: microseconds within which two calls are made at the same time.
         op: the operation. outcome: what came of it.
         is_view: it changes nothing. is_on_handle: it changes something through a handle.
+        gives_owner: it asks for a handle that owns.
         resolved: it returned. cancelled: its caller gave it up.
+        given_up: its caller cancelled it, though it may have ended before that came to it.
+        shows_fault: it raised because the kit made storage fail.
         landed: a cancelled append is in the log all the same; None where nothing tells, or it is no such call.
         kind: the kind of error that it raised, "Hung" where it never ended, else "".
     """
@@ -71,15 +72,19 @@ class Flight:
     outcome: Outcome = _NOT_MADE
     is_view: bool = field(init=False)
     is_on_handle: bool = field(init=False)
+    gives_owner: bool = field(init=False)
     resolved: bool = False
     cancelled: bool = False
+    given_up: bool = False
+    shows_fault: bool = False
     kind: str = ""
     landed: bool | None = None
 
     def __post_init__(self) -> None:
-        self.op = self.begun.operation
-        self.is_view = isinstance(self.op, VIEWS)
-        self.is_on_handle = isinstance(self.op, _ON_HANDLES)
+        op = self.op = self.begun.operation
+        self.is_view = isinstance(op, VIEWS)
+        self.is_on_handle = isinstance(op, _ON_HANDLES)
+        self.gives_owner = isinstance(op, Create) or (isinstance(op, OpenSession) and op.access == "write")
 
     def ends(self, ended: Completion, end: int) -> None:
         """The call has ended."""
@@ -90,19 +95,10 @@ class Flight:
             case Cancelled():
                 self.cancelled = True
             case Raised(error):
-                self.kind = error.kind
+                self.kind, self.shows_fault = error.kind, error.fault
             case Hung():
                 self.kind = "Hung"
-
-    @property
-    def shows_fault(self) -> bool:
-        """Whether it raised because the kit made storage fail."""
-        return isinstance(self.outcome, Raised) and self.outcome.error.fault
-
-    @property
-    def gives_owner(self) -> bool:
-        """Whether it asks for a handle that owns."""
-        return isinstance(self.op, Create) or (isinstance(self.op, OpenSession) and self.op.access == "write")
+        self.given_up = self.cancelled or (self.step is not None and bool(self.step.cancels))
 
     def before(self, other: Flight) -> bool:
         """Whether it had ended when the other began."""
@@ -120,16 +116,11 @@ class Flight:
         """
         if earlier is self or earlier.begin > self.begin:
             return False
-        if earlier.overlaps(self):
+        if earlier.end >= self.begin:
             return True
         unawaited = earlier.step is not None and not earlier.step.waits
         at_once = self.begun.at - earlier.begun.at <= self.instant
         return at_once and (unawaited or earlier.begun.client != self.begun.client)
-
-    @property
-    def given_up(self) -> bool:
-        """Whether its caller cancelled it, though it may have ended before that came to it."""
-        return self.cancelled or (self.step is not None and bool(self.step.cancels))
 
 
 @dataclass(slots=True)
@@ -158,9 +149,7 @@ class Phase:
     time: int = 0
     rested: int = NEVER
     _open: dict[tuple[int, int], Flight] = field(default_factory=dict)
-    _made: list[Flight] | None = None
-    _on_handles: dict[int, list[Flight]] = field(default_factory=dict)
-    _ends: list[Flight] = field(default_factory=list)
+    _made: _Made | None = None
     _meets_faults: bool = False
 
     def take(self, event: Event) -> None:
@@ -176,7 +165,7 @@ class Phase:
         if not event.client and self.rested == NEVER:
             self.rested = self.time
             self.time += 1
-        if isinstance(op, Create | OpenSession):
+        if isinstance(op, _GIVE_HANDLES):
             name = op.header.id if isinstance(op, Create) else op.session
             self.places[op.handle] = (op.instance, name if isinstance(name, str) else repr(name))
         instance, session = self._about(op)
@@ -188,7 +177,7 @@ class Phase:
         self._open[event.client, event.step] = flight
 
     def _about(self, op: Operation) -> tuple[int | None, str | None]:
-        if isinstance(op, Read | Append | Flush | Close):
+        if isinstance(op, _BY_HANDLE):
             return self.places.get(op.handle, (None, None))
         name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
         return getattr(op, "instance", None), name if isinstance(name, str) else None
@@ -212,23 +201,34 @@ class Phase:
 
     def made(self) -> list[Flight]:
         """The calls that were made, in the order in which they began; not to be changed."""
-        if self._made is None:
-            self._made = made = [each for each in self.flights if each.ended is not None and not _is_skipped(each)]
-            self._ends = [each for each in made if isinstance(each.op, CloseInstance)]
-            self._on_handles = {}
-            for each in made:
-                if each.is_on_handle:
-                    self._on_handles.setdefault(each.op.handle, []).append(each)
-        return self._made
+        return (self._made or self._tables()).flights
+
+    def calls(self, kind: type[Operation]) -> list[Flight]:
+        """Those of one kind of operation; not to be changed."""
+        return (self._made or self._tables()).kinds.get(kind, [])
+
+    def changes(self) -> list[Flight]:
+        """Those that may change something; not to be changed."""
+        return (self._made or self._tables()).changes
 
     def on_handle(self, handle: int) -> list[Flight]:
         """The calls that change something through a handle, in the order in which they began; not to be changed."""
-        self.made()
-        return self._on_handles.get(handle, [])
+        return (self._made or self._tables()).handles.get(handle, [])
 
-    def of(self, session: str) -> Iterator[Flight]:
-        """The calls about one session."""
-        return (each for each in self.made() if each.session == session)
+    def of(self, session: str) -> list[Flight]:
+        """The calls about one session; not to be changed."""
+        return (self._made or self._tables()).sessions.get(session, [])
+
+    @property
+    def has_closes(self) -> bool:
+        """Whether a handle or a service was closed."""
+        kinds = (self._made or self._tables()).kinds
+        return Close in kinds or CloseInstance in kinds
+
+    def _tables(self) -> _Made:
+        made = [each for each in self.flights if each.ended is not None and not isinstance(each.outcome, Skipped)]
+        self._made = _Made(made)
+        return self._made
 
     def parts(self, sweep: Flight, writers: Iterable[int]) -> list[Flight]:
         """A service flush, handle by handle: those that were there before, and those that were given before it began.
@@ -249,17 +249,41 @@ class Phase:
 
     def sweeps(self, instance: int | None) -> list[Flight]:
         """The calls of an instance's own flush."""
-        return [each for each in self.made() if isinstance(each.op, FlushInstance) and each.op.instance == instance]
+        return [each for each in self.calls(FlushInstance) if each.op.instance == instance]
 
     def closing(self, instance: int | None, flight: Flight) -> bool:
         """Whether the service's close was called before the call ended."""
-        self.made()
-        return any(each.op.instance == instance and each.begin < flight.end for each in self._ends)
+        ends = self.calls(CloseInstance)
+        return bool(ends) and any(each.op.instance == instance and each.begin < flight.end for each in ends)
 
     def close_of(self, handle: int) -> Flight | None:
         """The first call of a handle's close."""
-        return next((each for each in self.on_handle(handle) if isinstance(each.op, Close)), None)
+        return (self._made or self._tables()).closes.get(handle)
 
 
-def _is_skipped(flight: Flight) -> bool:
-    return isinstance(flight.outcome, Skipped)
+class _Made:
+    """The calls that were made, and the same by what is asked for: what is written down here is asked for each call.
+
+    Attributes:
+        flights: all of them, in the order in which they began; so is each of the other lists.
+        changes: those that are no views.
+        kinds, sessions, handles: by the class of the operation, by session, and those that change something through a
+            handle by that.
+        closes: handle -> the first call of its close.
+    """
+
+    __slots__ = ("changes", "closes", "flights", "handles", "kinds", "sessions")
+
+    def __init__(self, flights: list[Flight]) -> None:
+        self.flights = flights
+        self.changes = [each for each in flights if not each.is_view]
+        self.kinds: dict[type[Operation], list[Flight]] = {}
+        self.sessions: dict[str | None, list[Flight]] = {}
+        self.handles: dict[int, list[Flight]] = {}
+        for each in flights:
+            self.kinds.setdefault(type(each.op), []).append(each)
+            self.sessions.setdefault(each.session, []).append(each)
+            if each.is_on_handle:
+                self.handles.setdefault(each.op.handle, []).append(each)
+        # From the last to the first, so that the first of several is the one that stays.
+        self.closes = {each.op.handle: each for each in reversed(self.kinds.get(Close, []))}

@@ -73,6 +73,11 @@ class _Id:
         return self.state != "absent" and (self.state != "pending" or instance == self.home)
 
 
+_UNKNOWN = _Id()
+
+_WRITES = (Append, Flush)
+
+
 @dataclass(frozen=True, slots=True)
 class _Scene:
     """What the calls placed so far have made of the ids; of those in ``vague`` nothing is known."""
@@ -85,7 +90,10 @@ class _Scene:
 
     def after(self, flight: Flight) -> _Scene | None:
         """The scene after the call, or None where its outcome says that it cannot be placed here."""
-        op, found = flight.op, self.ids.get(flight.session or "", _Id())
+        op = flight.op
+        if flight.is_view:
+            return self
+        found = self.ids.get(flight.session or "", _UNKNOWN)
         if flight.part is not None:
             owned = any(handle == flight.part for _, handle in found.owners)
             return self._with(flight.session, replace(found, state=self._after_sweep(flight, found))) if owned else self
@@ -96,7 +104,7 @@ class _Scene:
         if flight.kind == "Hung" or flight.shows_fault or flight.cancelled:
             # What met a failing storage, or is in the log, had come that far: its handle was open.
             came_far = flight.shows_fault or flight.landed
-            over = came_far and isinstance(op, Append | Flush) and op.handle in self.closed
+            over = came_far and isinstance(op, _WRITES) and op.handle in self.closed
             return None if over else self._unsettled(op)
         if flight.session in self.vague:
             return self
@@ -104,7 +112,7 @@ class _Scene:
             return self._created(flight, found)
         if isinstance(op, OpenSession):
             return self._opened(flight, found)
-        if isinstance(op, Append | Flush):
+        if isinstance(op, _WRITES):
             return self._written(flight, found)
         if isinstance(op, FlushInstance) and flight.resolved:
             return None if op.instance in self.ended else self._swept(op.instance)
@@ -129,7 +137,7 @@ class _Scene:
         for name, found in self.ids.items():
             mine = any(handle == getattr(op, "handle", None) for _, handle in found.owners)
             swept = isinstance(op, FlushInstance) and found.owner_in(op.instance)
-            if found.state == "pending" and ((mine and isinstance(op, Append | Flush)) or swept):
+            if found.state == "pending" and ((mine and isinstance(op, _WRITES)) or swept):
                 scene = scene._with(name, replace(found, state="unknown"))
         return scene
 
@@ -138,11 +146,10 @@ class _Scene:
             return self if flight.kind == CLOSED else None
         if not flight.resolved:
             return self
-        if isinstance(flight.op, Flush):
-            return self._with(flight.session, replace(found, state="stored"))
-        if not flight.op.events or found.state == "stored":
+        now = "stored" if isinstance(flight.op, Flush) else "appended"
+        if found.state in (now, "stored") or (now == "appended" and not flight.op.events):
             return self
-        return self._with(flight.session, replace(found, state="appended"))
+        return self._with(flight.session, replace(found, state=now))
 
     def _swept(self, instance: int) -> _Scene:
         scene = self
@@ -179,7 +186,7 @@ class _Scene:
 
     def _closed(self, handle: int) -> _Scene:
         where, name = self.phase.places.get(handle, (-1, ""))
-        found = self.ids.get(name, _Id())
+        found = self.ids.get(name, _UNKNOWN)
         scene = replace(self, closed=self.closed | {handle})
         if (where, handle) not in found.owners:
             return scene
@@ -199,9 +206,11 @@ def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
 
     A service flush is in it handle by handle, but for one that was refused.
     """
-    flights = [part for each in flights for part in _parts(world, phase, each)]
+    sweeps = bool(phase.calls(FlushInstance))
+    if sweeps:
+        flights = [part for each in flights for part in _parts(world, phase, each)]
     scene = _begin(world, phase)
-    if not any(map(_is_whole_sweep, flights)) and _fits(scene, flights):
+    if not (sweeps and any(map(_is_whole_sweep, flights))) and _fits(scene, flights):
         return Order(flights)
     before = _predecessors(phase, flights)
     path: list[Flight] = []
@@ -233,13 +242,17 @@ def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
     return Order(flights, fits=False, decided=nodes < MOST_NODES)
 
 
+_GO_ON = (Close, Flush, FlushInstance, CloseInstance)
+"""What goes on when its caller gives it up."""
+
+
 def settled(phase: Phase, flight: Flight) -> int:
     """The place by which the call has done all that it does; a cancelled close, flush or sweep goes on for a while."""
-    if not flight.cancelled or not isinstance(flight.op, Close | Flush | FlushInstance | CloseInstance):
+    if not flight.cancelled or not isinstance(flight.op, _GO_ON):
         return flight.end
     if isinstance(flight.op, Close):
-        for each in phase.made():
-            joins = isinstance(each.op, Close) and each.op.handle == flight.op.handle and each.begin > flight.begin
+        for each in phase.calls(Close):
+            joins = each.op.handle == flight.op.handle and each.begin > flight.begin
             if joins and not each.cancelled and each.kind != "Hung":
                 return each.end
     return phase.rested
@@ -288,9 +301,11 @@ def _beside_sweep(one: Flight, other: Flight, end: int) -> bool:
 
 
 def _parts(world: World, phase: Phase, flight: Flight) -> list[Flight]:
+    if not isinstance(flight.op, FlushInstance):
+        return [flight]
     instance = world.instances.get(flight.instance if flight.instance is not None else -1)
     in_parts = flight.resolved or (flight.shows_fault and flight.kind == "ExceptionGroup")
-    if not isinstance(flight.op, FlushInstance) or not in_parts or instance is None or instance.closed:
+    if not in_parts or instance is None or instance.closed:
         return [flight]
     here = [each for each in world.handles.values() if each.instance == flight.instance and each.is_writer]
     return phase.parts(flight, [each.number for each in here if not each.closed])

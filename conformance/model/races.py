@@ -19,7 +19,7 @@ _CALLED = {Create: "create", OpenSession: "open for writing"}
 def judge_races(judge: Judge, phase: Phase) -> None:
     """SVC-03 and OWN-05: of each group of calls that race in one instance exactly one wins."""
     for kind in (Create, OpenSession):
-        runners = [each for each in phase.made() if type(each.op) is kind and each.session is not None]
+        runners = [each for each in phase.calls(kind) if each.session is not None]
         if kind is OpenSession:
             runners = [each for each in runners if each.op.access == "write"]
         for group in _groups(runners):
@@ -51,10 +51,9 @@ def _is_free(judge: Judge, phase: Phase, group: list[Flight]) -> bool:
         return False
     others = [
         each
-        for each in phase.made()
+        for each in phase.changes()
         if each not in group
         and each.begin < last
-        and not each.is_view
         and (each.session == first.session or isinstance(each.op, CloseInstance))
         and not (isinstance(each.op, OpenSession) and each.op.access == "read")
     ]

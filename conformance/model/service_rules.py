@@ -97,10 +97,12 @@ def create(judge: Judge, call: Call, op: Create, outcome: Outcome) -> None:
             if kind in EXISTS and existing.recovery is not None:
                 confirm(existing)
         return None
-    clause = _create_blame(judge, instance, session_id, kind)
-    if existing is not None:
-        clause = crash_blame.failing(existing) or clause
-    value = judge.demand_success(outcome, clause, f"a write handle of the new session {session_id!r:.80}")
+
+    def clause() -> str:
+        failing = crash_blame.failing(existing) if existing is not None else ""
+        return failing or _create_blame(judge, instance, session_id, kind)
+
+    value = judge.demand_success(outcome, clause, lambda: f"a write handle of the new session {session_id!r:.80}")
     if not isinstance(value, HandleView):
         judge.fail("SVC-01", "a write handle")
     _admit_created(judge, op, instance, session_id, value)
@@ -242,8 +244,11 @@ def open_session(judge: Judge, call: Call, op: OpenSession, outcome: Outcome) ->
     if kind in OWNED and crash_blame.taking(session) and judge.capabilities.lease is not None:
         # The dead owner's lease may last.
         return None
-    clause = _open_blame(judge, op, instance, session, kind)
-    value = judge.demand_success(outcome, clause, f"a {op.access} handle of session {op.session!r:.80}")
+    value = judge.demand_success(
+        outcome,
+        lambda: _open_blame(judge, op, instance, session, kind),
+        lambda: f"a {op.access} handle of session {op.session!r:.80}",
+    )
     if not isinstance(value, HandleView):
         judge.fail("SVC-01", f"a {op.access} handle")
     if certain:

@@ -142,7 +142,8 @@ class Session:
 
     def show(self, instance: int, upto: int) -> None:
         """An instance has been shown the session with that many events."""
-        self.shown[instance] = max(self.shown.get(instance, 0), upto)
+        if self.shown.get(instance, -1) < upto:
+            self.shown[instance] = upto
 
     def tag(self, clause: str) -> None:
         """Remember that an operation this clause is about was aimed at the session."""
@@ -169,6 +170,13 @@ class Instance:
     failed_claim: dict[str, str] = field(default_factory=dict)
     revisions: dict[str, RevisionBook] = field(default_factory=dict)
     verdicts: dict[str, tuple[int, str, bool]] = field(default_factory=dict)
+
+    def book(self, session_id: str) -> RevisionBook:
+        """The tokens that it gave for an id, none at first."""
+        found = self.revisions.get(session_id)
+        if found is None:
+            found = self.revisions[session_id] = RevisionBook()
+        return found
 
 
 @dataclass(slots=True)
@@ -328,7 +336,10 @@ class World:
 
     def pending_elsewhere(self, instance: int, session_id: str) -> bool:
         """Whether another instance holds the id pending."""
-        return any(other != instance and found == session_id for other, found in self.pending)
+        for other, found in self.pending:  # noqa: SIM110
+            if found == session_id and other != instance:
+                return True
+        return False
 
     def rival(self, session: Session) -> Session | None:
         """The session that another instance stored under the id this one is still pending under, or None (SVC-12)."""

@@ -25,7 +25,7 @@ def standing(world: World, handle: Handle) -> Standing:
     if rival is not None and rival is not handle.session:
         return Standing.BEATEN if rival.settled else Standing.CONTESTED
     session = handle.session
-    former = world.former.get(session.id)
+    former = world.former.get(session.id) if world.former else None
     if (
         session.pending
         and former is not None
@@ -103,7 +103,8 @@ def confirm(session: Session) -> None:
 
 def forget_looks(session: Session) -> None:
     """The session was written: whoever only looked before that is no longer the first to be suspected."""
-    session.tags = [tag for tag in session.tags if tag in STRONG_TAGS]
+    if session.tags:
+        session.tags = [tag for tag in session.tags if tag in STRONG_TAGS]
 
 
 def hush(world: World, session: Session, clause: str) -> None:

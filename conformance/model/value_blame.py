@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import CONTRACT_ERRORS, KNOWN_EVENT_TYPES, SessionHeader
@@ -25,6 +26,7 @@ WIDE = 2**31
 """Levels, characters and size from which a value is out of the ordinary."""
 
 _FIELDS = ("cwd", "parent_session", "origin", "agent_preset")
+_VALUES = attrgetter(*_FIELDS)
 _OF_VALUES = ("SessionPersistenceCorruptionError", "SessionFormatUnsupportedError", "SessionPersistenceError")
 """Kinds of the contract's own errors by which a backend may tell that it cannot read what it stored."""
 
@@ -159,7 +161,7 @@ def witnessed_header(header: SessionHeader) -> set[str]:
 
 def _header_values(header: SessionHeader) -> list[Any]:
     extra = [dict(header.extra)] if header.extra else []
-    return [value for name in _FIELDS if (value := getattr(header, name)) is not None] + extra
+    return [value for value in _VALUES(header) if value is not None] + extra
 
 
 def _header_grade(header: SessionHeader) -> int:

@@ -9,7 +9,7 @@ from conformance.model import blame, crash_blame, crash_rules, identity_blame, v
 from conformance.model.batches import BAD_ARGUMENT, range_is_bad
 from conformance.model.handle_rules import CLOSED, refused_as_closed
 from conformance.model.history import Outcome, SnapshotView
-from conformance.model.operations import ListSessions, Read, Stat
+from conformance.model.operations import VIEWS, ListSessions, Read, Stat
 from conformance.model.service_rules import kind_of, reject_on_closed_service
 from conformance.model.state import STRONG_TAGS, Handle, Instance, Session
 from conformance.model.transitions import confirm, hush
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 def take_floors(judge: Judge, call: Call) -> None:
     """Note at the invocation of a view how much of each session it must see at least."""
     op, world = call.operation, judge.world
+    if not isinstance(op, VIEWS):
+        return
     if isinstance(op, Read):
         handle = world.handles.get(op.handle)
         if handle is not None:
@@ -32,7 +34,7 @@ def take_floors(judge: Judge, call: Call) -> None:
         session, _ = world.visible(op.instance, op.session)
         if session is not None:
             call.floors[session.serial] = session.floor(op.instance)
-    elif isinstance(op, ListSessions):
+    else:
         for session in (*world.stored.values(), *world.pending.values()):
             call.floors[session.serial] = session.floor(op.instance)
 
@@ -66,24 +68,31 @@ def stat(judge: Judge, call: Call, op: Stat, outcome: Outcome) -> None:
     if session.pending and not certain:
         return None
     clause = blame.present(judge, instance, session, "FRESH-02")
-    cause = value_blame.unreadable(judge, session, kind_of(outcome)) if kind_of(outcome) else ""
-    cause = cause or identity_blame.unreadable(world, session, kind_of(outcome))
-    cause = crash_blame.failing(session) or cause
-    value = judge.demand_success(outcome, cause or clause, f"a snapshot of {session.id!r:.80}")
+
+    def snapshot() -> str:
+        return f"a snapshot of {session.id!r:.80}"
+
+    value = judge.demand_success(outcome, lambda: _unanswered(judge, session, kind_of(outcome)) or clause, snapshot)
     if value is None:
         if certain:
-            judge.fail(clause, f"a snapshot of {session.id!r:.80}")
+            judge.fail(clause, snapshot)
         note_verdict(judge, instance, session.id, "stat", occupied=False, free=session.unsure)
         crash_rules.deny(judge, session)
         return None
     if not isinstance(value, SnapshotView):
-        judge.fail("SVC-05", f"a snapshot of {session.id!r:.80}")
+        judge.fail("SVC-05", snapshot)
     if certain:
         judge.witness(clause)
     _admit_snapshot(judge, call, instance, session, value, "stat", "SVC-01")
     session.tag("SVC-05")
     judge.exact = certain and world.known_to_all(op.instance, op.session)
     return None
+
+
+def _unanswered(judge: Judge, session: Session, kind: str) -> str:
+    """The clause where a ``stat`` raises because of what is stored; "" where that is not the cause."""
+    cause = value_blame.unreadable(judge, session, kind) or identity_blame.unreadable(judge.world, session, kind)
+    return crash_blame.failing(session) or cause
 
 
 def _admit_snapshot(
@@ -189,7 +198,7 @@ def read(judge: Judge, call: Call, op: Read, outcome: Outcome) -> None:
     def wanted() -> str:
         return f"{log_text(session.log[op.offset : end])} (of a log of {len(session.log)})"
 
-    value = judge.demand_success(outcome, _raising(judge, handle, op, kind_of(outcome)), wanted)
+    value = judge.demand_success(outcome, lambda: _raising(judge, handle, op, kind_of(outcome)), wanted)
     if not isinstance(value, list):
         judge.fail("READ-01", wanted)
     if op.length is not None and len(value) > op.length:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import HEADER_KEYS, SessionHeader
+from conformance.contract.records import NO_EXTRA
 from conformance.model import blame, crash_blame, identity_blame, value_blame
 from conformance.model.crash_rules import narrow
 from conformance.model.history import SnapshotView
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from conformance.model.judge import Judge
 
 
+_VALUES = attrgetter(*HEADER_KEYS)
+"""The values of a header's own fields, in the order of ``HEADER_KEYS``."""
+
+
 def headers_differ(given: SessionHeader, seen: Any, *, exact: bool = True) -> str:
     """The first field in which the header seen differs from the one given; empty where none does.
 
@@ -25,13 +31,14 @@ def headers_differ(given: SessionHeader, seen: Any, *, exact: bool = True) -> st
     """
     if not isinstance(seen, SessionHeader):
         return f" is {seen!r:.120}"
-    for name in HEADER_KEYS:
-        due, found = getattr(given, name), getattr(seen, name)
+    for name, due, found in zip(HEADER_KEYS, _VALUES(given), _VALUES(seen), strict=True):
         # Mostly it is the very object, or a short text like it.
         if due is not found and not (type(due) is str is type(found) and due == found):
             difference = first_difference(plain(due), plain(found), f".{name}", exact=exact)
             if difference:
                 return difference
+    if seen.extra is given.extra is NO_EXTRA:
+        return ""
     if not isinstance(seen.extra, Mapping):
         return f".extra is {seen.extra!r:.120}"
     if not given.extra and not seen.extra:
@@ -102,7 +109,7 @@ def check_snapshot(
 
 def _check_equal(judge: Judge, instance: Instance, session: Session, view: SnapshotView, *, listed: bool) -> None:
     """At rest ``list`` gives of a session what ``stat`` gives (SVC-06)."""
-    book = instance.revisions.setdefault(session.id, RevisionBook())
+    book = instance.book(session.id)
     now = (view.event_count, view.size_bytes)
     seen, last = book.numbers, book.last
     at_rest = last is not None and last[1:] == (session, len(session.log), session.stir) and not book.quiet
@@ -153,7 +160,7 @@ def _equal_logs(one: tuple[Session, int], other: tuple[Session, int]) -> bool:
 
 def check_revision(judge: Judge, instance: Instance, session: Session, token: int) -> None:
     """REV-01 to REV-04, where the instance's view of the log is exact."""
-    book = instance.revisions.setdefault(session.id, RevisionBook())
+    book = instance.book(session.id)
     length = len(session.log)
     last = book.last
     grown = last is not None and last[1] is session and last[2] != length
