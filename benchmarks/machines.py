@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
@@ -42,6 +43,9 @@ from strategies import DrawnChoices
 
 CLIENTS, CALLS = 4, 5
 PAUSES = (0, 0, 0, 100, 1_000)
+
+WITNESSES = Counter[str]()
+"""What the histories witnessed, which a machine counts too."""
 
 
 def history(choices: Choices) -> list[Operation]:
@@ -78,13 +82,14 @@ def _looks(choices: Choices, client: int) -> list[Step]:
 
 
 def perform(backend: Backend, root: Path, program: list[Operation]) -> None:
-    """Perform and judge."""
-    execution = Execution(backend, root)
+    """Perform, judge, and count what that witnessed."""
+    execution = Execution(backend, root, counts_left=False)
     try:
         for operation in program:
             execution.do(operation)
     finally:
         execution.finish()
+    WITNESSES.update(execution.witnesses)
 
 
 def concurrent(backend: Backend, root: Path, count: int) -> None:

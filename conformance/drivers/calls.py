@@ -137,7 +137,7 @@ class Calls:
 
     async def _list(self, op: ListSessions) -> Value:
         snapshots = await self._instance(op.instance).list()
-        if not isinstance(snapshots, Sequence) or isinstance(snapshots, str | bytes):
+        if type(snapshots) is not list and (not isinstance(snapshots, Sequence) or isinstance(snapshots, str | bytes)):
             return self._observer.events(snapshots)
         return [
             self._observer.snapshot(

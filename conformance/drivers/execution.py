@@ -22,9 +22,20 @@ from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.journal import Journal
 from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
-from conformance.model.history import Completion, Event, Invocation, Outcome, Returned
+from conformance.model.history import RESOLVED, Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
-from conformance.model.operations import Crash, Damage, Fail, Heal, Macro, Operation, Overlap, Program, StartCounting
+from conformance.model.operations import (
+    CountLeft,
+    Crash,
+    Damage,
+    Fail,
+    Heal,
+    Macro,
+    Operation,
+    Overlap,
+    Program,
+    StartCounting,
+)
 from conformance.model.overlap_rules import looks
 from conformance.sim import Choices
 
@@ -39,6 +50,7 @@ class Execution:
         journal: where each operation is written down before it is performed.
         crashes: the program may hold a ``Crash``, so that everything is recorded from the first operation on.
         damages: it may hold a ``Damage``, so that artifacts are watched from the first operation on.
+        counts_left: it may hold a ``CountLeft``, for which what there is before its first instance is noted.
 
     Attributes:
         operations: what was performed so far.
@@ -58,6 +70,7 @@ class Execution:
         watchdog: Watchdog | None = None,
         crashes: bool = False,
         damages: bool = False,
+        counts_left: bool = True,
     ) -> None:
         self.backend = backend
         self.operations: list[Operation] = []
@@ -68,7 +81,13 @@ class Execution:
         self.reference_answer = ""
         self._journal = journal
         self._driver = InProcessDriver(
-            backend, root, choices=choices, watchdog=watchdog, crashes=crashes, damages=damages
+            backend,
+            root,
+            choices=choices,
+            watchdog=watchdog,
+            crashes=crashes,
+            damages=damages,
+            counts_left=counts_left,
         )
         self._partner = Partner(partner, root) if partner is not None else None
 
@@ -103,7 +122,7 @@ class Execution:
             return self._overlap(call, operation)
         if not isinstance(operation, Macro):
             return self._step(call, operation)
-        outcome: Outcome = Returned()
+        outcome: Outcome = RESOLVED
         for each in operation.expand():
             outcome = self._step(call, each)
         return outcome
@@ -155,7 +174,7 @@ class Execution:
         for number, look in enumerate(looks(self.judge), 1):
             ears.begun(0, number, look)
             ears.ended(0, number, self._driver.perform(look, call))
-        return self._end(call, operation, Returned())
+        return self._end(call, operation, RESOLVED)
 
     def _take(self, event: Event) -> None:
         self.history.append(event)
@@ -262,6 +281,9 @@ class ProgramResult:
         return tuple(event for place, event in enumerate(self.history) if is_told(place, event))
 
 
+_ON_RECORDED_STORAGE = (Crash, Fail, Heal)
+
+
 def run_program(
     backend: Backend,
     program: Program,
@@ -282,14 +304,21 @@ def run_program(
         UsageError: it holds a crash, and counts what calls use, or the backend stores nothing in files. It holds
             damage, and a crash too, or the backend does not tell where its artifacts are.
     """
-    crashes = any(isinstance(operation, Crash | Fail | Heal) for operation in program.operations)
+    crashes = any(isinstance(operation, _ON_RECORDED_STORAGE) for operation in program.operations)
     damages = any(isinstance(operation, Damage) for operation in program.operations)
     if crashes and any(isinstance(operation, StartCounting) for operation in program.operations):
         raise UsageError(
             "a program counts what calls use, or it crashes or its storage fails: one recording cannot do both"
         )
     execution = Execution(
-        backend, root, partner=partner, journal=journal, watchdog=watchdog, crashes=crashes, damages=damages
+        backend,
+        root,
+        partner=partner,
+        journal=journal,
+        watchdog=watchdog,
+        crashes=crashes,
+        damages=damages,
+        counts_left=any(isinstance(operation, CountLeft) for operation in program.operations),
     )
     found: Violation | None = None
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,11 @@ from conformance.model.overlap import REST_US
 from conformance.sim import Choices, SimRefused
 from conformance.sim.disk import Patching, Recorder, RecorderError
 
+_NAMES = (Create, OpenSession)
+
+_NOBODY = contextlib.nullcontext()
+"""Watches and counts nothing."""
+
 LONGEST_SLEEP = 30.0
 """Virtual seconds that pass in one piece."""
 
@@ -69,6 +74,7 @@ class InProcessDriver(StorageFaults, Calls):
         crashes: the program may hold a ``Crash``: what the backend does to its files is recorded from the first call
             on. It costs little where a ``Patching`` is entered around it, and the backend's module was imported inside.
         damages: the program may hold a ``Damage``: what artifacts hold is noted after each call.
+        counts_left: the program may hold a ``CountLeft``: what the process has before the first call is noted.
 
     Raises:
         UsageError: crashes of a backend that stores nothing in files; damage of one that does not tell where its
@@ -84,6 +90,7 @@ class InProcessDriver(StorageFaults, Calls):
         watchdog: Watchdog | None = None,
         crashes: bool = False,
         damages: bool = False,
+        counts_left: bool = True,
     ) -> None:
         self.backend = backend
         if crashes and damages:
@@ -109,6 +116,7 @@ class InProcessDriver(StorageFaults, Calls):
         self._opened = False
         self._closed: set[int] = set()
         self._counters: Counters | None = None
+        self._counts_left = counts_left
         self._baseline: Baseline | None = None
         self._named: dict[str, None] = {}
         self._hubs = Hubs(backend)
@@ -144,7 +152,7 @@ class InProcessDriver(StorageFaults, Calls):
             return self._count_left()
         if isinstance(operation, ReadWarnings):
             return Skipped() if self._warnings is None else Returned(WarningsView(tuple(self._warnings.take())))
-        if self._baseline is None:
+        if self._baseline is None and self._counts_left:
             self._baseline = Baseline()
         if isinstance(operation, Wait):
             return self._wait(operation.seconds)
@@ -193,6 +201,8 @@ class InProcessDriver(StorageFaults, Calls):
 
     def _count_left(self) -> Outcome:
         """What the backend has left; for that the contexts of the instances that were closed are left too."""
+        if not self._counts_left:
+            raise RecorderError("what is left is told by what there was: make the driver with counts_left=True")
         if self._baseline is None or not self._baseline.is_told:
             return Skipped()
         for number in [each for each in self._instances if each in self._closed]:
@@ -243,7 +253,7 @@ class InProcessDriver(StorageFaults, Calls):
         clients = Clients(operation, self, ears, at_once=not self.backend.sync)
         try:
             with self._host.answering(() if self.backend.sync else operation.jobs):
-                self._run(operation, _nobody(clients), call, acknowledged=acknowledged)
+                self._run(operation, clients.run(), call, acknowledged=acknowledged)
                 self._host.rest(REST_US)
         except NeverEnded as error:
             for client, step in clients.in_flight:
@@ -264,11 +274,12 @@ class InProcessDriver(StorageFaults, Calls):
         return Skipped() if isinstance(error, Absent) else Raised(self._observer.error(error))
 
     def _note_name(self, operation: Operation) -> None:
-        name = operation.header.id if isinstance(operation, Create) else getattr(operation, "session", None)
-        if isinstance(operation, Create | OpenSession) and isinstance(name, str):
-            self._named[name] = None
         if isinstance(operation, CloseInstance):
             self._closed.add(operation.instance)
+        elif isinstance(operation, _NAMES):
+            name = operation.header.id if isinstance(operation, Create) else operation.session
+            if isinstance(name, str):
+                self._named[name] = None
 
     def _count(self, operation: StartCounting | ReadCounters) -> Outcome:
         if isinstance(operation, ReadCounters):
@@ -285,7 +296,7 @@ class InProcessDriver(StorageFaults, Calls):
     def _run(
         self, operation: Operation, performed: Coroutine[Any, Any, Value], call: int | None, *, acknowledged: bool
     ) -> Value:
-        seen: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        seen: contextlib.AbstractContextManager[None] = _NOBODY
         if self._counters is not None:
             seen = self._counters.call(operation)
         elif self._recording is not None and call is not None:
@@ -293,16 +304,9 @@ class InProcessDriver(StorageFaults, Calls):
         with self._watched(operation.kind), seen:
             return self._host.run(performed)
 
-    @contextlib.contextmanager
-    def _watched(self, what: str) -> Iterator[None]:
-        if self._watchdog is None:
-            yield
-            return
-        self._watchdog.watch(f"backend {self.backend.name!r}: {what}", self._host.remember)
-        try:
-            yield
-        finally:
-            self._watchdog.rest()
+    def _watched(self, what: str) -> contextlib.AbstractContextManager[None]:
+        dog = self._watchdog
+        return _NOBODY if dog is None else dog.watching(f"backend {self.backend.name!r}: {what}", self._host.remember)
 
     def _begin_life(self, left: Left | None) -> None:
         """Begin to record: at first with everything above the root in place, and later in what a crash left."""
@@ -319,7 +323,7 @@ class InProcessDriver(StorageFaults, Calls):
         self._recording = Recording(self.root, None if left is None else left.carried)
         recorder = self._recording.recorder
         self._observer.injected = lambda: recorder.raised
-        self._baseline = Baseline()
+        self._baseline = Baseline() if self._counts_left else None
 
     def crash(self, crash: Crash, call: int | None, plan: CrashPlan) -> Left:
         """End every instance, and go on in the world that the crash leaves, as the plan says.
@@ -393,8 +397,3 @@ class InProcessDriver(StorageFaults, Calls):
         except (Exception, asyncio.CancelledError):  # noqa: BLE001
             # It is over and judged; what a broken backend does on its way out is no observation.
             return
-
-
-async def _nobody(clients: Clients) -> Value:
-    await clients.run()
-    return None

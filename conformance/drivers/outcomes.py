@@ -8,14 +8,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
 from conformance.contract import CONTRACT_ERRORS, Backend, SessionHeader, SessionPersistenceError
+from conformance.contract.records import NO_EXTRA
 from conformance.model.history import ErrorView, HandleView, Odd, SnapshotView
-from conformance.model.values import clone, plain
+from conformance.model.values import SCALARS, clone, plain
 
 _HEADER_FIELDS = tuple(SessionHeader.__dataclass_fields__)
+_VALUES = attrgetter(*_HEADER_FIELDS)
+"""The values of a header, the extra ones last."""
 _SHOWN = 200
 
 
@@ -70,7 +74,7 @@ class Observer:
 
     def events(self, value: Any) -> list[Any] | Odd:
         """What ``read`` returned, as plain dicts and lists of our own."""
-        if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        if type(value) is list or (isinstance(value, Sequence) and not isinstance(value, str | bytes)):
             copied: list[Any] = plain(value)
             return copied
         return Odd(f"{value!r:.{_SHOWN}} of type {type(value).__name__}")
@@ -110,13 +114,22 @@ def fresh_header(header: Any) -> Any:
     if not isinstance(header, SessionHeader):
         return header
     extra = header.extra
+    if _is_flat(header):
+        return SessionHeader(*_VALUES(header))
     if type(extra) is MappingProxyType:
         extra = MappingProxyType(clone(dict(extra)))
     return replace(header, origin=clone(header.origin), agent_preset=clone(header.agent_preset), extra=clone(extra))
 
 
+def _is_flat(header: SessionHeader) -> bool:
+    """Whether it holds text, numbers and nothing else, so that its own fields make a copy of it."""
+    return header.extra is NO_EXTRA and SCALARS.issuperset(map(type, _VALUES(header)[:-1]))
+
+
 def header_view(header: Any) -> Any:
     """The header as a record of ours where it has every field, else its repr."""
+    if type(header) is SessionHeader and _is_flat(header):
+        return SessionHeader(*_VALUES(header))
     try:
         values = {name: getattr(header, name) for name in _HEADER_FIELDS}
     except AttributeError as error:

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from conformance.drivers.outcomes import scribble
-from conformance.model.history import Cancelled, Outcome, Returned, Value
+from conformance.model.history import RESOLVED, Cancelled, Outcome, Returned, Value
 from conformance.model.operations import Append, Operation, Overlap, Step
 from conformance.model.values import clone
 
@@ -72,13 +72,14 @@ class Clients:
 
     async def run(self) -> None:
         """Return when every call of every client has ended."""
-        clients = [asyncio.ensure_future(self._row(number, row)) for number, row in enumerate(self._overlap.rows, 1)]
+        loop = asyncio.get_running_loop()
+        clients = [loop.create_task(self._row(number, row, loop)) for number, row in enumerate(self._overlap.rows, 1)]
         for client in clients:
             await client
         for task in self._tasks:
             await task
 
-    async def _row(self, client: int, row: tuple[Step, ...]) -> None:
+    async def _row(self, client: int, row: tuple[Step, ...], loop: asyncio.AbstractEventLoop) -> None:
         for number, step in enumerate(row):
             if step.after:
                 await asyncio.sleep(step.after / 1_000_000)
@@ -92,10 +93,10 @@ class Clients:
                 # Nothing is to be done while it is under way: it needs no task of its own.
                 await self._call(client, number, step, made)
                 continue
-            task = asyncio.ensure_future(self._call(client, number, step, made))
+            task = loop.create_task(self._call(client, number, step, made))
             self._tasks.append(task)
             if step.cancels and self._at_once:
-                self._tasks.append(asyncio.ensure_future(_cancel(task, step.cancels)))
+                self._tasks.append(loop.create_task(_cancel(task, step.cancels)))
             await asyncio.sleep(0)
             if kept is not None:
                 if not self._at_once:
@@ -109,7 +110,8 @@ class Clients:
         self._in_flight[client, number] = None
         outcome: Outcome
         try:
-            outcome = Returned(await made)
+            value = await made
+            outcome = RESOLVED if value is None else Returned(value)
         except asyncio.CancelledError as error:
             outcome = Cancelled() if step.cancels else self._caller.observed(error)
         except Exception as error:  # noqa: BLE001 - whatever a backend raises is an observation.

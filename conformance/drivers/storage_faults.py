@@ -37,6 +37,8 @@ class StorageFaults:
     def take_faults(self) -> tuple[FaultView, ...]:
         """The faults that storage had since they were taken last."""
         self._note_faults()
+        if not self._faults:
+            return ()
         found, self._faults = tuple(self._faults), []
         return found
 

@@ -6,10 +6,11 @@ thread of a process where nobody else does; elsewhere a blocking call is left to
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -64,6 +65,15 @@ class Watchdog:
     def rest(self) -> None:
         """No call is under way."""
         self._since = None
+
+    @contextlib.contextmanager
+    def watching(self, call: str, remember: Callable[[BaseException], None]) -> Iterator[None]:
+        """From begin to end of a call; as ``watch``."""
+        self.watch(call, remember)
+        try:
+            yield
+        finally:
+            self.rest()
 
     def _tick(self, signum: int, frame: FrameType | None) -> None:
         since = self._since

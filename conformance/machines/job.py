@@ -99,10 +99,12 @@ class Job:
         """Whether nothing was found yet that ends the search."""
         return self._shrink_until is None
 
-    def begin(self, *, crashes: bool = False, damages: bool = False, alone: bool = False) -> Execution:
+    def begin(
+        self, *, crashes: bool = False, damages: bool = False, alone: bool = False, counts_left: bool = True
+    ) -> Execution:
         """A world of its own for the next program; ``crashes`` and ``damages`` where it may hold some.
 
-        ``alone``: without the reference beside it.
+        ``alone``: without the reference beside it. ``counts_left``: as in ``Execution``.
         """
         root = self.workspace.fresh_root()
         self._roots.append(root)
@@ -119,6 +121,7 @@ class Job:
             watchdog=self.watchdog,
             crashes=crashes,
             damages=damages,
+            counts_left=counts_left,
         )
 
     def end(self, execution: Execution, *, counted: bool = True) -> None:

@@ -59,7 +59,7 @@ def hunt(job: Job, *, fails: bool = False) -> None:
 
 def _breaks(job: Job, choices: SeededChoices, *, fails: bool) -> bool:
     """Whether the program breaks a clause that ends the hunt."""
-    execution = job.begin(alone=True, crashes=fails)
+    execution = job.begin(alone=True, crashes=fails, counts_left=False)
     try:
         for operation in overlapping_program(choices, job.backend.capabilities, fails=fails):
             job.check_budget()
@@ -116,7 +116,7 @@ def hunt_crashes(job: Job) -> None:
 
 
 def _breaks_in_a_crash(job: Job, choices: SeededChoices) -> bool:
-    execution = job.begin(alone=True, crashes=True)
+    execution = job.begin(alone=True, crashes=True, counts_left=False)
     try:
         before, overlap, after = crashing_programs(choices, job.backend.capabilities)
         for operation in before:

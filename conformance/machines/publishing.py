@@ -221,7 +221,7 @@ def hunt(job: Job, *, fails: bool) -> None:
         for number in range(job.max_examples):
             job.check_budget()
             choices = SeededChoices(job.seed * STRIDE + number)
-            execution = job.begin(alone=True, crashes=fails)
+            execution = job.begin(alone=True, crashes=fails, counts_left=False)
             try:
                 for operation in publishing_program(choices, job.backend.capabilities, fails=fails):
                     job.check_budget()

@@ -197,7 +197,7 @@ class Phase:
         if not end.shows_fault:
             met = [each for each in met if not each.shows_fault]
         faults = tuple(fault for each in met if each.ended is not None for fault in each.ended.faults)
-        return end.ended if faults == end.ended.faults else replace(end.ended, faults=faults)
+        return end.ended if faults == end.ended.faults else end.ended._replace(faults=faults)
 
     def made(self) -> list[Flight]:
         """The calls that were made, in the order in which they began; not to be changed."""

@@ -172,13 +172,13 @@ _CONTAINERS = frozenset({dict, list})
 def plain(value: Any) -> Any:
     """What a backend returned, as plain dicts and lists of our own: frozen mappings and tuples are accepted results."""
     kind = type(value)
-    if kind in _SCALARS:
+    if kind in SCALARS:
         return value
     # The plain types first: asking the abstract ones costs more than everything else here.
     if kind is dict:
-        return {key: item if type(item) in _SCALARS else plain(item) for key, item in value.items()}
+        return {key: item if type(item) in SCALARS else plain(item) for key, item in value.items()}
     if kind is list:
-        return [item if type(item) in _SCALARS else plain(item) for item in value]
+        return [item if type(item) in SCALARS else plain(item) for item in value]
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
@@ -197,7 +197,8 @@ def _bare(value: Any) -> Any:
     return float.__float__(value) if isinstance(value, float) else value
 
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+SCALARS = frozenset({str, int, float, bool, type(None)})
+"""The classes of JSON values that hold no others."""
 
 
 def same(left: Any, right: Any, *, exact: bool = True) -> bool:

@@ -17,11 +17,12 @@ from conformance.drivers.execution import Execution, run_program
 from conformance.drivers.journal import Journal
 from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
-from conformance.model.history import Completion, ErrorView, Hung, Raised, Returned
+from conformance.model.history import Completion, ErrorView, Hung, LeftView, Raised, Returned
 from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    CountLeft,
     Create,
     Heal,
     OpenInstance,
@@ -33,6 +34,7 @@ from conformance.model.operations import (
     Stat,
     Step,
 )
+from conformance.sim.disk import RecorderError
 from reference_backend import jsonl
 from reference_backend.memory import MemoryHandle, MemoryPersistence, memory
 
@@ -172,6 +174,24 @@ def test_a_partner_without_storage_stands_aside_and_comes_back(tmp_path: Path) -
     assert answers[-2] == Returned([EVENT])
     partner.finish()
     execution.finish()
+
+
+def test_what_is_left_is_not_counted_without_a_baseline(tmp_path: Path) -> None:
+    """An execution that noted nothing at its beginning says so where it is asked what is left, and never "nothing"."""
+    execution = Execution(jsonl, tmp_path / "root", counts_left=False)
+    execution.do(OpenInstance(1))
+    with pytest.raises(RecorderError, match="counts_left=True"):
+        execution.do(CountLeft())
+    execution.finish()
+
+
+def test_program_that_counts_what_is_left_is_given_a_baseline(tmp_path: Path) -> None:
+    """``run_program`` looks for the operation itself: the descriptors of a handle that is open are counted."""
+    last = run_program(jsonl, Program((*WRITE, CountLeft())), tmp_path / "root").history[-1]
+    assert isinstance(last, Completion)
+    assert isinstance(last.outcome, Returned)
+    assert isinstance(last.outcome.value, LeftView)
+    assert last.outcome.value.descriptors
 
 
 def test_a_partner_that_took_another_allowed_answer_leaves(tmp_path: Path) -> None:

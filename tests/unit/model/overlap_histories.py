@@ -90,13 +90,13 @@ def told_history(steps: Iterable[Step]) -> list[Event]:
     found: list[Event] = []
     for number, step in enumerate(steps):
         begun, ended = history((step,))
-        found.append(replace(begun, call=number))
+        found.append(begun._replace(call=number))
         for place, (client, at, call, begins) in enumerate(step.told if isinstance(step, Together) else ()):
             if begins:
                 found.append(Invocation(number, call.operation, client, place, at))
             else:
                 found.append(Completion(number, call.outcome, place, call.faults, client, at))
-        found.append(replace(ended, call=number, at=len(found)))
+        found.append(ended._replace(call=number, at=len(found)))
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -196,7 +195,7 @@ def test_hang_breaks_the_clause_of_the_call() -> None:
 def test_owner_is_not_waited_for(loop: Literal["simulated", "real"]) -> None:
     """OWN-01: a refusal that took simulated time is no refusal at once; real time says nothing."""
     told = history((up(), create(1), owned(2).raises(OWNED)))
-    told[-1] = replace(told[-1], at=500_000)
+    told[-1] = told[-1]._replace(at=500_000)
     found = judge_history(told, Capabilities(loop=loop)).violation
     assert (found is not None and found.clause == "OWN-01") == (loop == "simulated")
 
