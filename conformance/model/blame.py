@@ -41,6 +41,8 @@ def promised(session: Session, seq: int) -> str:
 
 def on_its_way(session: Session) -> str:
     """The clause by which published events came into the log that nobody has read back since, or ""."""
+    if not session.promised:
+        return ""
     seq = min(session.verified, len(session.log) - 1)
     return next((clause for _, end, clause in session.promised if end > seq and clause.startswith("LIVE")), "")
 
@@ -202,12 +204,13 @@ def altered(judge: Judge, handle: Handle, seq: int, event: Any = None) -> str:
 def beyond(judge: Judge, handle: Handle, extra: Sequence[Any]) -> str:
     """The clause broken where a read shows events past the end of the log."""
     session = handle.session
-    if any(_is_scribble(event) for event in extra):
-        return "SEQ-06" if session.scribbled else "SEQ-07"
-    if any(same(event, refused) for event in extra for refused in session.refused):
-        return session.refused_by
-    if session.live is not None and extra:
-        return _doubled(session, extra)
+    if extra:
+        if any(_is_scribble(event) for event in extra):
+            return "SEQ-06" if session.scribbled else "SEQ-07"
+        if any(same(event, refused) for event in extra for refused in session.refused):
+            return session.refused_by
+        if session.live is not None:
+            return _doubled(session, extra)
     crashed = crash_blame.beyond(judge.world.instances[handle.instance], session)
     tag = suspect(session)
     return crashed or (tag if tag in STRONG_TAGS else "SEQ-01")

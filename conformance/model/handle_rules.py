@@ -33,12 +33,10 @@ def refused_as_closed(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
     return True
 
 
-def _refused_as_read_only(judge: Judge, handle: Handle, outcome: Outcome, may: frozenset[str] = frozenset()) -> bool:
-    if handle.is_writer:
-        return False
+def _refused_as_read_only(judge: Judge, handle: Handle, outcome: Outcome, may: frozenset[str] = frozenset()) -> None:
+    """The handle is a reader's: the call had to be refused as such, or in one of the ways in which it may be too."""
     judge.demand_refusal(outcome, {"OWN-06": READ_ONLY}, may=may)
     handle.session.tag("OWN-06")
-    return True
 
 
 def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
@@ -50,7 +48,8 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
     if handle.is_writer and not session.opaque:
         crash_rules.settle_by_append(judge, handle, op, outcome)
     refusals = batch_refusals(op.events, len(session.log), judge.capabilities)
-    if _refused_as_read_only(judge, handle, outcome, refusals.kinds | refusals.may):
+    if not handle.is_writer:
+        _refused_as_read_only(judge, handle, outcome, refusals.kinds | refusals.may)
         _remember_refused(handle, op, "OWN-06")
         return
     if session.opaque:
@@ -254,7 +253,10 @@ def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
     world = judge.world
     handle = world.handles[op.handle]
     session = handle.session
-    if refused_as_closed(judge, handle, outcome) or _refused_as_read_only(judge, handle, outcome):
+    if refused_as_closed(judge, handle, outcome):
+        return
+    if not handle.is_writer:
+        _refused_as_read_only(judge, handle, outcome)
         return
     if session.opaque:
         return

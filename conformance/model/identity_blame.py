@@ -56,10 +56,10 @@ def note_name(world: World, session_id: str) -> None:
 def kin_of(world: World, session_id: str) -> list[Session]:
     """Every session that exists somewhere under an id that is kin to this one."""
     found: list[Session] = []
-    if not world.families:
-        return found
     family = _family(session_id)
     names = [*world.families.get("", ()), *world.families.get(family, ())] if family else _all_names(world)
+    if names == [session_id]:
+        return found
     for name in names:
         if name != session_id:
             stored = world.stored.get(name)
@@ -81,7 +81,8 @@ def touch_kin(world: World, session: Session) -> None:
 
 def is_of_other(world: World, session_id: Any, *seen: Any) -> bool:
     """Whether one of the ids seen on an answer about this id is that of another session."""
-    return any(isinstance(name, str) and name != session_id and name in _all_names(world) for name in seen)
+    others = [name for name in seen if isinstance(name, str) and name != session_id]
+    return bool(others) and not set(_all_names(world)).isdisjoint(others)
 
 
 def created(world: World, session_id: str, kind: str, *, files: bool) -> str:

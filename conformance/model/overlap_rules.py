@@ -8,7 +8,8 @@ judged by what they must and may see (``overlap_views``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from conformance.model import fault_rules, overlap_views
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from conformance.model.judge import Call, Judge
 
 CLOSED = "SessionHandleClosedError"
+
+ORDINARY: Mapping[str, str] = MappingProxyType({})
+"""The situation of a call beside which nothing is in flight that matters to it."""
 
 _BY_HANDLE = (Read, Append, Flush)
 _CLOSES = (Close, CloseInstance)
@@ -101,12 +105,14 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         elif flight.cancelled:
             judge.about(flight.ended)
             cancelled(judge, phase, flight, landed.get(id(flight)), _situation(judge, phase, flight))
-        elif (ended := phase.with_faults(flight)) is not None:
+        elif (ended := phase.with_faults(flight)) is not None and flight.is_view:
+            judge.redo(flight.begun, ended, ORDINARY)
+            if flight.resolved and overlap_views.is_made_beside_a_change(phase, flight):
+                judge.witness("FRESH-03")
+        elif ended is not None:
             _note_hurried(judge, phase, flight)
             judge.redo(flight.begun, ended, _situation(judge, phase, flight))
             _note_given_up(judge, flight)
-            if flight.is_view and flight.resolved and overlap_views.is_made_beside_a_change(phase, flight):
-                judge.witness("FRESH-03")
         _half_stored(judge, phase, flight)
     _judge_sweeps(judge, phase)
     _judge_closes(judge, phase)
@@ -120,22 +126,18 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
 # -- what calls beside each other mean for the ordinary rules ----------------------------------------
 
 
-def _situation(judge: Judge, phase: Phase, flight: Flight) -> dict[str, str]:
+def _situation(judge: Judge, phase: Phase, flight: Flight) -> Mapping[str, str]:
     """Clause -> the one about overlaps by which it is told here: what else was in flight is why it broke."""
     op = flight.op
     found: dict[str, str] = {}
-    if flight.is_view:
-        return found
     if flight.is_on_handle:
         earlier = [each for each in phase.on_handle(op.handle) if each.begin < flight.begin]
-        if not earlier and flight.kind != "SessionContiguityError":
-            return found
         # Also what must be refused for other reasons has to come to an end.
         hung = ("SEQ-02",) if flight.kind == "Hung" else ()
-        if any(flight.races(each) for each in earlier) or _is_overtaken_in_line(phase, flight):
+        if any(map(flight.races, reversed(earlier))) or _is_overtaken_in_line(phase, flight):
             seqs = (*_of_its_place(flight), *_of_an_earlier_end(judge, flight))
             found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", *hung, *seqs), "SEQ-05")
-        if any(each.given_up for each in earlier):
+        if phase.gives_up and any(each.given_up for each in earlier):
             found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04", *hung), "SEQ-08")
             found["CLOSE-03"] = "SEQ-08" if flight.kind else "CLOSE-03"
             if any(isinstance(each.op, Close) for each in earlier):
@@ -195,7 +197,7 @@ def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
     so may everything that meets the service's own close; nothing of it is stored then.
     """
     op = flight.op
-    if flight.kind != MISSING and not phase.has_closes:
+    if not phase.has_closes and flight.kind != MISSING:
         return False
     if isinstance(op, _BY_HANDLE) and op.handle in phase.places:
         close = phase.close_of(op.handle)

@@ -28,7 +28,6 @@ from conformance.model.operations import (
 
 _ON_HANDLES = (Append, Flush, Close)
 _BY_HANDLE = (Read, *_ON_HANDLES)
-_GIVE_HANDLES = (Create, OpenSession)
 
 _NOT_MADE = Skipped()
 
@@ -81,10 +80,12 @@ class Flight:
     landed: bool | None = None
 
     def __post_init__(self) -> None:
-        op = self.op = self.begun.operation
-        self.is_view = isinstance(op, VIEWS)
-        self.is_on_handle = isinstance(op, _ON_HANDLES)
-        self.gives_owner = isinstance(op, Create) or (isinstance(op, OpenSession) and op.access == "write")
+        op: Any = self.begun.operation
+        self.op = op
+        kind = type(op)
+        self.is_view = kind in VIEWS
+        self.is_on_handle = kind in _ON_HANDLES
+        self.gives_owner = kind is Create or (kind is OpenSession and op.access == "write")
 
     def ends(self, ended: Completion, end: int) -> None:
         """The call has ended."""
@@ -165,9 +166,6 @@ class Phase:
         if not event.client and self.rested == NEVER:
             self.rested = self.time
             self.time += 1
-        if isinstance(op, _GIVE_HANDLES):
-            name = op.header.id if isinstance(op, Create) else op.session
-            self.places[op.handle] = (op.instance, name if isinstance(name, str) else repr(name))
         instance, session = self._about(op)
         overlap = self.begun.operation
         rows = overlap.rows if isinstance(overlap, Overlap) else ()
@@ -177,9 +175,12 @@ class Phase:
         self._open[event.client, event.step] = flight
 
     def _about(self, op: Operation) -> tuple[int | None, str | None]:
+        """Instance and session of a call; of one that gives a handle they are noted as that handle's."""
         if isinstance(op, _BY_HANDLE):
             return self.places.get(op.handle, (None, None))
         name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
+        if isinstance(op, Create | OpenSession):
+            self.places[op.handle] = (op.instance, name if isinstance(name, str) else repr(name))
         return getattr(op, "instance", None), name if isinstance(name, str) else None
 
     def with_faults(self, flight: Flight, last: Flight | None = None) -> Completion | None:
@@ -222,8 +223,12 @@ class Phase:
     @property
     def has_closes(self) -> bool:
         """Whether a handle or a service was closed."""
-        kinds = (self._made or self._tables()).kinds
-        return Close in kinds or CloseInstance in kinds
+        return (self._made or self._tables()).has_closes
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether a call was cancelled."""
+        return (self._made or self._tables()).gives_up
 
     def _tables(self) -> _Made:
         made = [each for each in self.flights if each.ended is not None and not isinstance(each.outcome, Skipped)]
@@ -270,9 +275,10 @@ class _Made:
         kinds, sessions, handles: by the class of the operation, by session, and those that change something through a
             handle by that.
         closes: handle -> the first call of its close.
+        has_closes: there is one, or one of a service. gives_up: there is one that its caller gave up.
     """
 
-    __slots__ = ("changes", "closes", "flights", "handles", "kinds", "sessions")
+    __slots__ = ("changes", "closes", "flights", "gives_up", "handles", "has_closes", "kinds", "sessions")
 
     def __init__(self, flights: list[Flight]) -> None:
         self.flights = flights
@@ -285,5 +291,7 @@ class _Made:
             self.sessions.setdefault(each.session, []).append(each)
             if each.is_on_handle:
                 self.handles.setdefault(each.op.handle, []).append(each)
+        self.has_closes = Close in self.kinds or CloseInstance in self.kinds
+        self.gives_up = any(each.given_up for each in flights)
         # From the last to the first, so that the first of several is the one that stays.
         self.closes = {each.op.handle: each for each in reversed(self.kinds.get(Close, []))}

@@ -76,6 +76,7 @@ class _Id:
 _UNKNOWN = _Id()
 
 _WRITES = (Append, Flush)
+_CLOSES = (Close, CloseInstance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,8 @@ class _Scene:
         if flight.part is not None:
             owned = any(handle == flight.part for _, handle in found.owners)
             return self._with(flight.session, replace(found, state=self._after_sweep(flight, found))) if owned else self
-        if isinstance(op, CloseInstance):
-            return self._ended(op.instance)
-        if isinstance(op, Close):
-            return self._closed(op.handle)
+        if isinstance(op, _CLOSES):
+            return self._closed(op.handle) if isinstance(op, Close) else self._ended(op.instance)
         if flight.kind == "Hung" or flight.shows_fault or flight.cancelled:
             # What met a failing storage, or is in the log, had come that far: its handle was open.
             came_far = flight.shows_fault or flight.landed
@@ -108,12 +107,12 @@ class _Scene:
             return None if over else self._unsettled(op)
         if flight.session in self.vague:
             return self
+        if isinstance(op, _WRITES):
+            return self._written(flight, found)
         if isinstance(op, Create):
             return self._created(flight, found)
         if isinstance(op, OpenSession):
             return self._opened(flight, found)
-        if isinstance(op, _WRITES):
-            return self._written(flight, found)
         if isinstance(op, FlushInstance) and flight.resolved:
             return None if op.instance in self.ended else self._swept(op.instance)
         return self
@@ -129,7 +128,7 @@ class _Scene:
     def _with(self, name: str | None, now: _Id) -> _Scene:
         if name is None:
             return self
-        return replace(self, ids={**self.ids, name: now})
+        return _Scene(self.phase, self.vague, {**self.ids, name: now}, self.closed, self.ended)
 
     def _unsettled(self, op: Operation) -> _Scene:
         """What a call may have stored that does not say so."""
@@ -149,7 +148,7 @@ class _Scene:
         now = "stored" if isinstance(flight.op, Flush) else "appended"
         if found.state in (now, "stored") or (now == "appended" and not flight.op.events):
             return self
-        return self._with(flight.session, replace(found, state=now))
+        return self._with(flight.session, _Id(now, found.home, found.owners))
 
     def _swept(self, instance: int) -> _Scene:
         scene = self

@@ -101,15 +101,15 @@ def check_snapshot(
         judge.fail("REV-05", "size_bytes is None, or a number of bytes", f"size_bytes={view.size_bytes!r}")
     # A snapshot without either number witnesses too: it could have given a wrong one.
     judge.witness("REV-05")
-    _check_equal(judge, instance, session, view, listed=listed)
+    book = instance.book(session.id)
+    _check_equal(judge, book, session, view, listed=listed)
     if floor == len(session.log):
-        check_revision(judge, instance, session, view.revision)
+        check_revision(judge, instance, book, session, view.revision)
     session.show(instance.number, 0)
 
 
-def _check_equal(judge: Judge, instance: Instance, session: Session, view: SnapshotView, *, listed: bool) -> None:
+def _check_equal(judge: Judge, book: RevisionBook, session: Session, view: SnapshotView, *, listed: bool) -> None:
     """At rest ``list`` gives of a session what ``stat`` gives (SVC-06)."""
-    book = instance.book(session.id)
     now = (view.event_count, view.size_bytes)
     seen, last = book.numbers, book.last
     at_rest = last is not None and last[1:] == (session, len(session.log), session.stir) and not book.quiet
@@ -158,9 +158,8 @@ def _equal_logs(one: tuple[Session, int], other: tuple[Session, int]) -> bool:
     return one[1] == other[1] and same(one[0].log[: one[1]], other[0].log[: other[1]])
 
 
-def check_revision(judge: Judge, instance: Instance, session: Session, token: int) -> None:
+def check_revision(judge: Judge, instance: Instance, book: RevisionBook, session: Session, token: int) -> None:
     """REV-01 to REV-04, where the instance's view of the log is exact."""
-    book = instance.book(session.id)
     length = len(session.log)
     last = book.last
     grown = last is not None and last[1] is session and last[2] != length
