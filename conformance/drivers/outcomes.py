@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import Any
 
@@ -39,12 +39,13 @@ class Observer:
         self.injected: Callable[[], Sequence[OSError]] = tuple
         self._revisions: dict[tuple[int, Any], int] = {}
         self._unhashable: list[tuple[int, Any]] = []
+        self._headers: dict[str, SessionHeader] = {}
 
     def handle(self, value: Any) -> HandleView | Odd:
         """What a handle says of itself."""
         try:
             return HandleView(
-                clone(value.id), header_view(value.header), clone(value.access), clone(value.inherited_event_count)
+                clone(value.id), self._header(value.header), clone(value.access), clone(value.inherited_event_count)
             )
         except AttributeError as error:
             return Odd(f"{value!r:.{_SHOWN}} ({error})")
@@ -53,7 +54,7 @@ class Observer:
         """A snapshot with its revision numbered."""
         try:
             return SnapshotView(
-                header_view(value.header),
+                self._header(value.header),
                 self._revision(instance, value.revision),
                 clone(getattr(value, "event_count", None)),
                 clone(getattr(value, "size_bytes", None)),
@@ -61,6 +62,17 @@ class Observer:
             )
         except AttributeError as error:
             return Odd(f"{value!r:.{_SHOWN}} ({error})")
+
+    def _header(self, header: Any) -> Any:
+        """The header copied; where it holds the very values of one before, and none can change, that copy serves."""
+        name = getattr(header, "id", None)
+        known = self._headers.get(name) if type(name) is str else None
+        if known is not None and type(header) is SessionHeader and all(map(is_, _VALUES(known), _VALUES(header))):
+            return known
+        copied = header_view(header)
+        if isinstance(copied, SessionHeader) and type(name) is str and _is_flat(copied):
+            self._headers[name] = copied
+        return copied
 
     def _revision(self, instance: int, token: Any) -> int:
         try:
@@ -113,9 +125,9 @@ def fresh_header(header: Any) -> Any:
     """The header with containers of its own, so that a backend that writes into it changes nothing of the program."""
     if not isinstance(header, SessionHeader):
         return header
-    extra = header.extra
-    if _is_flat(header):
+    if type(header) is SessionHeader and _is_flat(header):
         return SessionHeader(*_VALUES(header))
+    extra = header.extra
     if type(extra) is MappingProxyType:
         extra = MappingProxyType(clone(dict(extra)))
     return replace(header, origin=clone(header.origin), agent_preset=clone(header.agent_preset), extra=clone(extra))
@@ -128,14 +140,14 @@ def _is_flat(header: SessionHeader) -> bool:
 
 def header_view(header: Any) -> Any:
     """The header as a record of ours where it has every field, else its repr."""
-    if type(header) is SessionHeader and _is_flat(header):
-        return SessionHeader(*_VALUES(header))
     try:
-        values = {name: getattr(header, name) for name in _HEADER_FIELDS}
+        found = _VALUES(header)
     except AttributeError as error:
         return f"{header!r:.{_SHOWN}} ({error})"
-    extra = values["extra"]
-    values = {name: plain(value) for name, value in values.items()}
+    *_, extra = found
+    if extra is NO_EXTRA and SCALARS.issuperset(map(type, found[:-1])):
+        return SessionHeader(*found)
+    values = {name: plain(value) for name, value in zip(_HEADER_FIELDS, found, strict=True)}
     if isinstance(extra, Mapping):
         values["extra"] = MappingProxyType(values["extra"])
     return SessionHeader(**values)

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from conformance.contract import KNOWN_EVENT_TYPES, RESERVED_HEADER_KEYS, Capabilities, SessionHeader
+from conformance.contract.records import NO_EXTRA
 
 BAD_ARGUMENT = frozenset({"TypeError", "ValueError"})
 UNSUPPORTED = frozenset({"SessionFormatUnsupportedError"})
@@ -239,8 +240,10 @@ def _metadata_fits(header: SessionHeader) -> bool:
         and _is_int(header.delegation_depth)
         and header.delegation_depth >= 0
         and all(text is None or isinstance(text, str) for text in (header.cwd, header.parent_session))
-        and isinstance(header.extra, Mapping)
-        and not (RESERVED_HEADER_KEYS & set(header.extra))
+        and (
+            header.extra is NO_EXTRA
+            or (isinstance(header.extra, Mapping) and not (RESERVED_HEADER_KEYS & set(header.extra)))
+        )
     )
 
 

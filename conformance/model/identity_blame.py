@@ -57,9 +57,9 @@ def kin_of(world: World, session_id: str) -> list[Session]:
     """Every session that exists somewhere under an id that is kin to this one."""
     found: list[Session] = []
     family = _family(session_id)
-    names = [*world.families.get("", ()), *world.families.get(family, ())] if family else _all_names(world)
-    if names == [session_id]:
+    if family and "" not in world.families and world.families.get(family) == [session_id]:
         return found
+    names = [*world.families.get("", ()), *world.families.get(family, ())] if family else _all_names(world)
     for name in names:
         if name != session_id:
             stored = world.stored.get(name)

@@ -6,6 +6,7 @@ the other began. Plain data; ``overlap_rules`` judges.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -283,14 +284,14 @@ class _Made:
     def __init__(self, flights: list[Flight]) -> None:
         self.flights = flights
         self.changes = [each for each in flights if not each.is_view]
-        self.kinds: dict[type[Operation], list[Flight]] = {}
-        self.sessions: dict[str | None, list[Flight]] = {}
-        self.handles: dict[int, list[Flight]] = {}
+        self.kinds: defaultdict[type[Operation], list[Flight]] = defaultdict(list)
+        self.sessions: defaultdict[str | None, list[Flight]] = defaultdict(list)
+        self.handles: defaultdict[int, list[Flight]] = defaultdict(list)
         for each in flights:
-            self.kinds.setdefault(type(each.op), []).append(each)
-            self.sessions.setdefault(each.session, []).append(each)
+            self.kinds[type(each.op)].append(each)
+            self.sessions[each.session].append(each)
             if each.is_on_handle:
-                self.handles.setdefault(each.op.handle, []).append(each)
+                self.handles[each.op.handle].append(each)
         self.has_closes = Close in self.kinds or CloseInstance in self.kinds
         self.gives_up = any(each.given_up for each in flights)
         # From the last to the first, so that the first of several is the one that stays.

@@ -254,7 +254,9 @@ def _altered(judge: Judge, handle: Handle, seq: int, event: Any) -> str:
         return blame.suspect(session, but="ID-01") or ("READ-03" if seq < handle.shown else "SEQ-04")
     if clause != "SEQ-01":
         return clause
-    cause = identity_blame.shown(judge, session, seq, event) or value_blame.altered(judge, session, seq, event)
+    cause = ""
+    if event is not None:
+        cause = identity_blame.shown(judge, session, seq, event) or value_blame.altered(judge, session, seq, event)
     return cause or ("DUR-01" if session.recovery is not None else clause)
 
 
@@ -270,10 +272,11 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
     """Count the clauses that a wrong answer to this read would have broken."""
     session = handle.session
     first, upto = op.offset, op.offset + count
+    bounded = _bounded(op)
     found = {blame.raising(judge, handle, op.offset, op.length)}
-    if _bounded(op) and session.log:
+    if bounded and session.log:
         found.add("READ-01")
-    if not _bounded(op):
+    if not bounded:
         found.add(blame.beyond(judge, handle, ()))
         if session.live is not None and session.live.seeded:
             found.add("LIVE-09")
@@ -284,7 +287,7 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
         for seq in {bound for bound in (*bounds, *crash_rules.bounds(session)) if first <= bound < upto}:
             found.add(_altered(judge, handle, seq, None))
             if seq < floor:
-                found.add(blame.missing(judge, handle, seq, bounded=_bounded(op)))
+                found.add(blame.missing(judge, handle, seq, bounded=bounded))
         unread = range(max(first, session.verified), upto)
         fresh = [seq for seq in unread if blame.altered(judge, handle, seq) == "SEQ-01"]
         found |= value_blame.witnessed(judge, session, fresh)

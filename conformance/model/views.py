@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import HEADER_KEYS, SessionHeader
@@ -31,8 +31,9 @@ def headers_differ(given: SessionHeader, seen: Any, *, exact: bool = True) -> st
     """
     if not isinstance(seen, SessionHeader):
         return f" is {seen!r:.120}"
-    for name, due, found in zip(HEADER_KEYS, _VALUES(given), _VALUES(seen), strict=True):
-        # Mostly it is the very object, or a short text like it.
+    values, shown = _VALUES(given), _VALUES(seen)
+    # Mostly they are the very objects, or short texts like them.
+    for name, due, found in () if all(map(is_, values, shown)) else zip(HEADER_KEYS, values, shown, strict=True):
         if due is not found and not (type(due) is str is type(found) and due == found):
             difference = first_difference(plain(due), plain(found), f".{name}", exact=exact)
             if difference:
@@ -129,8 +130,8 @@ def _check_count(judge: Judge, instance: Instance, session: Session, view: Snaps
     if count is None:
         return
     given = session.counted.setdefault(instance.number, set())
-    wanted = f"event_count={most}" if floor == most else f"event_count from {floor} to {most}"
     if type(count) is not int or not floor <= count <= most:
+        wanted = f"event_count={most}" if floor == most else f"event_count from {floor} to {most}"
         note = "an earlier snapshot gave that count" if count in given else ""
         seen = f"event_count={count!r}" + ("" if type(count) is int else f" of type {type(count).__name__}")
         judge.fail(blame.miscounted(judge, instance, session, count, floor), wanted, seen, note)
