@@ -201,6 +201,16 @@ def altered(judge: Judge, handle: Handle, seq: int, event: Any = None) -> str:
     return found if found.startswith("LIVE") else "SEQ-01"
 
 
+def are_alike(handle: Handle, seqs: range) -> bool:
+    """Whether each of these events, which nobody has read back yet, is in the log because of its append alone.
+
+    Then ``altered`` gives SEQ-01 for every one of them.
+    """
+    session = handle.session
+    ordinary = session.recovery is None and session.live is None and not session.scribbled and not session.promised
+    return ordinary and session.handed.get(handle.instance, 0) <= seqs.start
+
+
 def beyond(judge: Judge, handle: Handle, extra: Sequence[Any]) -> str:
     """The clause broken where a read shows events past the end of the log."""
     session = handle.session

@@ -43,6 +43,9 @@ CLOSED = "SessionHandleClosedError"
 ORDINARY: Mapping[str, str] = MappingProxyType({})
 """The situation of a call beside which nothing is in flight that matters to it."""
 
+_IN_LINE = MappingProxyType(dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-05"))
+"""What is broken where a call of a handle fails because another one of it is in flight."""
+
 _BY_HANDLE = (Read, Append, Flush)
 _CLOSES = (Close, CloseInstance)
 _SWEEPS = (FlushInstance, CloseInstance)
@@ -135,8 +138,10 @@ def _situation(judge: Judge, phase: Phase, flight: Flight) -> Mapping[str, str]:
         # Also what must be refused for other reasons has to come to an end.
         hung = ("SEQ-02",) if flight.kind == "Hung" else ()
         if any(map(flight.races, reversed(earlier))) or _is_overtaken_in_line(phase, flight):
-            seqs = (*_of_its_place(flight), *_of_an_earlier_end(judge, flight))
-            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", *hung, *seqs), "SEQ-05")
+            found = dict(_IN_LINE)
+            if flight.kind:
+                seqs = (*_of_its_place(flight), *_of_an_earlier_end(judge, flight))
+                found.update(dict.fromkeys((*hung, *seqs), "SEQ-05"))
         if phase.gives_up and any(each.given_up for each in earlier):
             found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04", *hung), "SEQ-08")
             found["CLOSE-03"] = "SEQ-08" if flight.kind else "CLOSE-03"

@@ -8,7 +8,7 @@ clause of the operation. Nothing here knows operations or decides whether an ans
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -140,15 +140,14 @@ def in_header(given: SessionHeader, seen: Any, *, exact: bool) -> str:
     return next(filter(None, found), "")
 
 
-def witnessed(judge: Judge, session: Session, seqs: Iterable[int]) -> set[str]:
+def witnessed(judge: Judge, session: Session, seqs: Sequence[int]) -> set[str]:
     """The clauses that a changed value in one of these events, first read now, would have broken."""
-    found: set[str] = set()
-    for seq in seqs:
-        found.add("JSON-01")
-        if seq in session.given:
-            found.add("JSON-03")
-        if is_marked(judge, session.log[seq]):
-            found.add("FMT-03")
+    found = {"JSON-01"} if seqs else set()
+    if session.given and not session.given.keys().isdisjoint(seqs):
+        found.add("JSON-03")
+    log = session.log
+    if any(is_marked(judge, log[seq]) for seq in seqs if "ignorable" in log[seq]):
+        found.add("FMT-03")
     return found
 
 

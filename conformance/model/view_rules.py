@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from conformance.model import blame, crash_blame, crash_rules, identity_blame, value_blame, vocabulary_rules
@@ -282,14 +283,16 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
             found.add("LIVE-09")
     if count:
         # The clause changes only at these seqs, so that one event of each stretch stands for all of it.
-        bounds = (first, handle.shown, session.verified, session.covered, *list(session.scribbled)[:1])
-        bounds = (*bounds, *(start for start, _, _ in session.promised))
-        for seq in {bound for bound in (*bounds, *crash_rules.bounds(session)) if first <= bound < upto}:
-            found.add(_altered(judge, handle, seq, None))
-            if seq < floor:
-                found.add(blame.missing(judge, handle, seq, bounded=bounded))
-        unread = range(max(first, session.verified), upto)
-        fresh = [seq for seq in unread if blame.altered(judge, handle, seq) == "SEQ-01"]
+        bounds = {first, handle.shown, session.verified, session.covered, *crash_rules.bounds(session)}
+        bounds.update(islice(session.scribbled, 1), (start for start, _, _ in session.promised))
+        for seq in bounds:
+            if first <= seq < upto:
+                found.add(_altered(judge, handle, seq, None))
+                if seq < floor:
+                    found.add(blame.missing(judge, handle, seq, bounded=bounded))
+        fresh: Sequence[int] = (unread := range(max(first, session.verified), upto))
+        if not blame.are_alike(handle, unread):
+            fresh = [seq for seq in unread if blame.altered(judge, handle, seq) == "SEQ-01"]
         found |= value_blame.witnessed(judge, session, fresh)
         if fresh and identity_blame.tells_apart(judge.world, session, fresh[0], upto):
             found.add("ID-01")
