@@ -9,6 +9,7 @@ other.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from conformance.model.operations import (
 from conformance.model.phase import Flight, Phase
 
 if TYPE_CHECKING:
-    from conformance.model.state import World
+    from conformance.model.state import Session, World
 
 MOST_NODES = 4_000
 """Prefixes of orders that are looked at before it is called undecided."""
@@ -329,15 +330,17 @@ def _is_whole_sweep(flight: Flight) -> bool:
 def _begin(world: World, phase: Phase) -> _Scene:
     names = {name for _, name in phase.places.values()}
     names |= {each.session for each in phase.made() if each.session is not None}
+    owning: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+    for handle in world.handles.values():
+        if handle.owns and not handle.closed:
+            owning[handle.session.id].add((handle.instance, handle.number))
+    pending_under: defaultdict[str, list[Session]] = defaultdict(list)
+    for (_, name), session in world.pending.items():
+        pending_under[name].append(session)
     ids: dict[str, _Id] = {}
     vague: set[str] = set()
     for name in sorted(names):
-        owners = frozenset(
-            (each.instance, each.number)
-            for each in world.handles.values()
-            if each.session.id == name and each.owns and not each.closed
-        )
-        pending = [each for (_, other), each in world.pending.items() if other == name]
+        owners, pending = frozenset(owning[name]), pending_under[name]
         stored = world.stored.get(name)
         if name in world.blurred or len(pending) + (stored is not None) > 1:
             vague.add(name)
