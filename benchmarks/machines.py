@@ -25,6 +25,7 @@ from conformance.drivers.registry import load_backend
 from conformance.drivers.workspace import Workspace
 from conformance.machines.job import Job
 from conformance.machines.sequential import hunt
+from conformance.model.judge import judge_history
 from conformance.model.operations import (
     Append,
     Create,
@@ -81,7 +82,7 @@ def _looks(choices: Choices, client: int) -> list[Step]:
     return steps
 
 
-def perform(backend: Backend, root: Path, program: list[Operation]) -> None:
+def perform(backend: Backend, root: Path, program: list[Operation]) -> Execution:
     """Perform, judge, and count what that witnessed."""
     execution = Execution(backend, root, counts_left=False)
     try:
@@ -90,6 +91,7 @@ def perform(backend: Backend, root: Path, program: list[Operation]) -> None:
     finally:
         execution.finish()
     WITNESSES.update(execution.witnesses)
+    return execution
 
 
 def concurrent(backend: Backend, root: Path, count: int) -> None:
@@ -123,6 +125,35 @@ def concurrent(backend: Backend, root: Path, count: int) -> None:
     print(f"  seeded choices    {count / seconds:8,.0f}/s")
     total = _timed(drawn)
     print(f"  under Hypothesis  {count // 4 / total:8,.0f}/s, of which Hypothesis takes {1 - performing / total:.0%}")
+
+
+def parts(backend: Backend, root: Path, count: int) -> None:
+    """Where the time of a history goes; each part is measured by itself, so that they need not add up to the whole."""
+    programs = [history(SeededChoices(number)) for number in range(count)]
+    histories = [perform(backend, root, program).history for program in programs]
+    located = backend.gives("location")
+
+    def drawn() -> None:
+        for number in range(count):
+            history(SeededChoices(number))
+
+    def set_up() -> None:
+        for program in programs:
+            perform(backend, root, program[:1])
+
+    def judged() -> None:
+        for each in histories:
+            judge_history(each, backend.capabilities, located=located)
+
+    def performed() -> None:
+        for program in programs:
+            perform(backend, root, program)
+
+    draw, begin, judge, whole = (
+        min(_timed(part) for _ in range(3)) / count * 1e6 for part in (drawn, set_up, judged, performed)
+    )
+    print(f"  of {draw + whole:,.0f} us       {draw:,.0f} draw the program, {begin:,.0f} set its world up and end it,")
+    print(f"                    {judge:,.0f} judge, and {whole - begin - judge:,.0f} perform and keep the calls")
 
 
 def overhead(backend: Backend, count: int) -> None:
@@ -167,6 +198,7 @@ def main() -> None:
     backend = load_backend("memory", Path())
     with tempfile.TemporaryDirectory() as directory:
         concurrent(backend, Path(directory) / "root", given_arguments.histories)
+        parts(backend, Path(directory) / "root", given_arguments.histories // 8)
     overhead(backend, given_arguments.examples)
 
 
