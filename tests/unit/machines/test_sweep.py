@@ -65,7 +65,7 @@ class _NotedLives(CrashSweep):
 
 
 def test_no_second_life_is_lived_twice() -> None:
-    """Each kill is gone on from in every way that differs: with a flush, or an append before it; what is gone is made anew."""
+    """Each kill is gone on from in both ways, and what is gone is made anew in both."""
     with job_for("jsonl") as job:
         sweep = _NotedLives(job, "ext4", Tier(calls=2, second_lives=2))
         sweep.run()
