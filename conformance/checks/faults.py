@@ -66,6 +66,42 @@ def a_short_write_is_continued(s: Script) -> None:
     end(s, a)
 
 
+@scenario("FAULT-01", needs=FAILING)
+def a_write_is_continued_wherever_it_ended(s: Script) -> None:
+    """A write ends at the edge of a page, at one of a record, inside a character or in its middle, and is continued."""
+    for place in ("page", "record", "character", "middle"):
+        a = s.instance()
+        w = s.create(a, place)
+        s.append(w, batch(0, 1))
+        for nth in (1, 2):
+            first = s.log_length(w)
+            s.fail("write", nth=nth, error="", how="short", place=place)
+            s.append(w, [event(first, data={"text": "é" * 2_500}), event(first + 1, data={"text": "ž"})])
+            s.flush(w)
+            s.heal()
+            see(s, w, instance=a, session=place)
+        end(s, a, place)
+
+
+@scenario("FAULT-01", "FAULT-02", needs=FAILING)
+def a_write_that_meets_a_full_disk_leaves_nothing(s: Script) -> None:
+    """The disk is full in the middle of a write, behind a whole record or a part of one: the batch is not there."""
+    for place in ("page", "record", "character", "middle"):
+        a = s.instance()
+        w = s.create(a, place)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        events = [event(1, data={"text": "é" * 2_500}), event(2, data={"text": "ž"})]
+        for nth in (1, 2):
+            s.fail("write", nth=nth, error="ENOSPC", how="short", place=place, sticky=True)
+            store(s, w, events) if s.log_length(w) == 1 else s.flush(w)
+            see(s, w, s.open(a, place), instance=a, session=place)
+            s.heal()
+        w = again(s, w, events, a, place)
+        see(s, w, instance=a, session=place)
+        end(s, a, place)
+
+
 @scenario("FAULT-01", "MAT-03", needs=FAILING)
 def a_session_whose_only_writes_failed_never_was(s: Script) -> None:
     """The first append of a session fails and is not repeated: past its close the id is free, and takes another."""

@@ -182,9 +182,13 @@ class Script:
         sticky: bool = False,
         how: Literal["refused", "landed", "short"] = "refused",
         taken: int = 0,
+        place: str = "",
     ) -> None:
-        """Storage calls of these kinds fail from here on: the ``nth``, and with ``sticky`` all that follow."""
-        self._execution.do(Fail(list(calls), nth, error, sticky, how, taken))
+        """Storage calls of these kinds fail from here on: the ``nth``, and with ``sticky`` all that follow.
+
+        A short write takes ``taken`` bytes, or ends at the ``nth`` place of a kind.
+        """
+        self._execution.do(Fail(list(calls), nth, error, sticky, how, taken, place))
 
     def heal(self) -> None:
         """Storage works again."""

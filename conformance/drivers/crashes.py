@@ -111,7 +111,7 @@ class Recording:
 
     def arm(self, op: Fail) -> None:
         """Storage calls fail from here on as the operation says."""
-        self.recorder.arm(Fault(frozenset(op.calls), op.nth, op.error, op.sticky, op.how, op.taken))
+        self.recorder.arm(Fault(frozenset(op.calls), op.nth, op.error, op.sticky, op.how, op.taken, op.place))
 
     def doubts(self) -> str:
         """Why the recording cannot be trusted, as a phrase; "" where it can."""

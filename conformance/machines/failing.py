@@ -19,7 +19,8 @@ from conformance.clauses import Need
 from conformance.machines.calling import CallingMachine
 from conformance.machines.crashing import ABOUT, STEPS, CrashingMachine
 from conformance.machines.draws import INDEX, POOLS
-from conformance.machines.faulting import CLAUSES_OF_FAULTS, GROUPS, Mode
+from conformance.machines.fault_modes import GROUPS, Mode
+from conformance.machines.faulting import CLAUSES_OF_FAULTS
 from conformance.machines.job import Job, MachineSpec
 from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES

@@ -16,9 +16,10 @@ from itertools import count
 
 from conformance.clauses import Need, Violation
 from conformance.drivers.execution import Execution
+from conformance.machines.fault_modes import BYTE_BY_BYTE, GROUPS, Mode
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.machines.sweep import Tier
-from conformance.machines.workloads import sweep_event
+from conformance.machines.workloads import PAGE_WIDE, SHORT, sweep_event
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import (
     Append,
@@ -42,10 +43,6 @@ from conformance.sim import Choices
 from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.states import WHAT_A_CRASH_TAKES
 
-ALL_BUT_ONE = 1 << 40
-"""More bytes than any write has: a short write takes all but one of them."""
-
-
 FIRST_CALLS = 4
 """Where a run is to be shallow, no later call of a kind fails than this one."""
 
@@ -55,55 +52,6 @@ class _Everything(Choices):
 
     def _choose(self, n: int, label: str) -> int:
         return int(label == WHAT_A_CRASH_TAKES)
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """One kind of fault; see ``Fail``. ``once``: it is not tried with every later call."""
-
-    calls: tuple[str, ...]
-    error: str
-    how: str = "refused"
-    taken: int = 0
-    once: bool = False
-
-    def at(self, nth: int, *, sticky: bool) -> Fail:
-        """The operation that makes the n-th call fail."""
-        return Fail(list(self.calls), nth, self.error, sticky, self.how, self.taken)
-
-
-GROUPS: dict[str, tuple[Mode, ...]] = {
-    "write": (
-        Mode(("write",), "ENOSPC"),
-        Mode(("write",), "EIO", "landed"),
-        Mode(("write",), "ENOSPC", "short", 1),
-        Mode(("write",), "EDQUOT", "short", ALL_BUT_ONE),
-        Mode(("write",), "", "short", 1, once=True),
-        Mode(("write",), "", "short", ALL_BUT_ONE, once=True),
-        Mode(("write", "truncate", "open", "mkdir", "link", "rename", "sync"), "ENOSPC"),
-    ),
-    "sync": (
-        Mode(("sync",), "EIO"),
-        Mode(("sync",), "EIO", "landed"),
-        Mode(("sync", "truncate", "unlink"), "EIO"),
-    ),
-    "names": (
-        Mode(("open",), "EMFILE"),
-        Mode(("open",), "EACCES"),
-        Mode(("rename",), "EBUSY"),
-        Mode(("link",), "EPERM"),
-        Mode(("unlink",), "EACCES"),
-        Mode(("mkdir",), "ENOSPC"),
-        Mode(("truncate",), "EFBIG"),
-        Mode(("close",), "EIO"),
-    ),
-    "read": (
-        Mode(("read",), "EIO"),
-        Mode(("look",), "EACCES"),
-        Mode(("open", "read", "look"), "EIO"),
-    ),
-}
-"""Name of a sweep -> the kinds of faults in it."""
 
 
 def is_lost(outcome: Outcome) -> bool:
@@ -128,6 +76,8 @@ class Life:
         self._execution = execution
         self._fails = fails
         self._preset = preset
+        # Where edges of pages are counted there has to be one.
+        self._width = PAGE_WIDE if fails.place == "page" else SHORT
         self._instance = 0
         self._handle = 0
         self._writers: dict[str, int] = {}
@@ -158,7 +108,7 @@ class Life:
         self._create("a")
         self._append("a", 2)
         self._readers["a"] = self._open("a", "read")
-        self._append("a")
+        self._append("a", width=self._width)
         self._call(Flush(self._writers["a"]))
         self._append("a")
         self._call(FlushInstance(self._instance))
@@ -266,9 +216,9 @@ class Life:
         self._call(Create(self._instance, self._handle, newcomer(name)))
         self._writers[name] = self._handle
 
-    def _append(self, name: str, size: int = 1) -> None:
+    def _append(self, name: str, size: int = 1, width: int = SHORT) -> None:
         first = len(self._log(name))
-        events = [sweep_event(name, seq) for seq in range(first, first + size)]
+        events = [sweep_event(name, seq, width) for seq in range(first, first + size)]
         outcome = self._call(Append(self._writers[name], events))
         if is_lost(outcome):
             # It ended itself, as it may after a failed sync: the next owner does it.
@@ -317,8 +267,9 @@ class Coverage:
         """One line that says what was covered, and what was not."""
         extent = "exhaustive" if self.modes == self.of_modes else "not exhaustive"
         ends = f"each also with a loss of power ({', '.join(presets)}) at its end" if presets else "none lost its power"
+        what = "places at which a write ended" if name == "short" else "calls that failed"
         return (
-            f"{name}: {self.modes} of {self.of_modes} kinds of faults, {self.calls:,} calls that failed, one by one"
+            f"{name}: {self.modes} of {self.of_modes} kinds of faults, {self.calls:,} {what}, one by one"
             f" ({extent}), {self.lives:,} lives, {ends}"
         )
 
@@ -331,17 +282,20 @@ class FaultSweep:
         job: the backend, its limits, and where findings go.
         name: of the group of faults.
         most: of each kind no later call fails than this one; None for no limit.
+        more: kinds of faults beside those of the group.
     """
 
     job: Job
     name: str
     most: int | None = None
+    more: tuple[Mode, ...] = ()
     coverage: Coverage = field(default_factory=Coverage)
 
     def run(self) -> None:
         """Sweep until everything is covered, something was found, or the time is used up."""
         losses = [each for each in self.job.presets if PRESETS[each].is_power_loss][:1] if self.name == "sync" else []
-        every = [(mode, sticky) for mode in GROUPS[self.name] for sticky in (False, True) if not (sticky and mode.once)]
+        modes = (*GROUPS[self.name], *self.more)
+        every = [(mode, sticky) for mode in modes for sticky in (False, True) if not (sticky and mode.once)]
         going_on = [(mode, sticky, end) for mode, sticky in every for end in ("", *losses)]
         self.coverage.of_modes = len(going_on)
         try:
@@ -381,17 +335,24 @@ CLAUSES_OF_FAULTS: tuple[str, ...] = tuple(
 
 
 def fault_sweeps(tier: Tier) -> tuple[MachineSpec, ...]:
-    """One sweep for each group of faults; a shallow run looks at the first calls only."""
+    """One sweep for each group of faults; a shallow run looks at the first calls only, a deep one at every byte."""
     most = FIRST_CALLS if tier.calls < 4 else None
-    return tuple(_spec(name, most) for name in GROUPS)
+    return tuple(_spec(name, most, BYTE_BY_BYTE if name == "short" and tier.calls > 5 else ()) for name in GROUPS)
 
 
-def _spec(name: str, most: int | None) -> MachineSpec:
+def _spec(name: str, most: int | None, more: tuple[Mode, ...]) -> MachineSpec:
     return MachineSpec(
         name=f"fault[{name}]",
         clauses=CLAUSES_OF_FAULTS,
         needs=frozenset({Need.FAULTS, Need.FRESH}),
-        title=f"One life of two sessions, each time with another {name} call that fails",
-        hunt=lambda job: FaultSweep(job, name, most).run(),
+        title=TITLES[name],
+        hunt=lambda job: FaultSweep(job, name, most, more).run(),
         kind="sweep",
     )
+
+
+TITLES: dict[str, str] = {
+    **{name: f"One life of two sessions, each time with another {name} call that fails" for name in GROUPS},
+    "short": "One life of two sessions, each time with a write that ends at another place",
+}
+"""What each of the sweeps does, in one line."""

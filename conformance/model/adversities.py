@@ -59,6 +59,8 @@ class Fail(Operation):
         how: "refused": nothing is done; a file whose sync is refused may have lost what it was to make durable.
             "landed": it is done all the same. "short": a write takes a part, and the next one meets the error.
         taken: how many bytes a short write takes.
+        place: a short write takes all bytes before the ``nth`` place of this kind, a name of
+            ``conformance.sim.disk.places.PLACES``; "" where it takes ``taken``.
     """
 
     kind: ClassVar[str] = "fail"
@@ -68,6 +70,7 @@ class Fail(Operation):
     sticky: bool = False
     how: str = "refused"
     taken: int = 0
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,9 @@ _READING = ("open", "read", "look")
 
 _LESS = frozenset(
     "READ-03 READ-04 FRESH-01 FRESH-02 FRESH-04 REV-05 SEQ-04 SVC-06 MAT-01 MAT-04 MAT-05 FLUSH-01 CLOSE-03"
-    " CLOSE-07 SEQ-01".split()
+    " CLOSE-07 SEQ-01 JSON-01 JSON-03 FMT-03".split()
 )
-"""What is blamed where a view shows less than it must, or its events in another order."""
+"""What is blamed where a view shows less than it must, its events in another order, or ends before a rare value."""
 
 _GONE = ("SessionPersistenceNotFoundError", "SessionPersistenceCorruptionError", "SessionContiguityError")
 """Kinds of errors that say that something is not there."""
@@ -139,6 +139,9 @@ def _rejected(
         if kind == "SessionPersistenceCorruptionError" and mishap.replaced and session.verified < len(session.log):
             # What failed and what took its place do not go together.
             return "FAULT-02"
+        if kind == "SessionPersistenceCorruptionError" and mishap.owing:
+            # What is damaged shows late, behind calls in which nothing failed.
+            return mishap.owing
     return "FAULT-08"
 
 

@@ -71,6 +71,7 @@ from conformance.model.overlap import LOOKS
 from conformance.model.tree import TreeView
 from conformance.model.usage import Usage
 from conformance.report.damage_text import damage_text
+from conformance.report.fault_text import fault_text
 from conformance.report.live_text import live_call_text
 
 MAX_SAFE = 2**53 - 1
@@ -278,17 +279,6 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
         case Damage(session=session):
             return damage_text(operation, short(session))
     return f"{operation.kind} {short(operation)}"
-
-
-def fault_text(fail: Fail) -> str:
-    """One fault as a mark in a timeline: ``---- storage fails: the 2nd write meets ENOSPC``."""
-    which = f"call {fail.nth} of {' or '.join(fail.calls)}"
-    later = ", and every one after it" if fail.sticky else ""
-    if fail.how == "short":
-        met = f", and the next meets {fail.error}" if fail.error else ""
-        return f"---- storage fails: {which} takes {fail.taken:,} bytes at most{met}{later}"
-    met = f"is done and reports {fail.error}" if fail.how == "landed" else f"meets {fail.error}"
-    return f"---- storage fails: {which} {met}{later}"
 
 
 def _argument(value: Any) -> str:

@@ -72,6 +72,47 @@ class short_write_counts_as_whole(PlainHandle):
             return file.tell()
 
 
+def _put_until(handle: PlainHandle, data: bytes, is_all: Callable[[bytes], bool]) -> int:
+    """Write as a handle does, until what was written seems to be all of it; where the file ends then."""
+    with handle.path.open("r+b", buffering=0) as file:
+        handle.check_size(file.seek(0, os.SEEK_END))
+        handle.failed = len(data)
+        done = file.write(data)
+        while done < len(data) and not is_all(data[:done]):
+            done += file.write(data[done:])
+    return handle.end + done
+
+
+@planted(FILES, breaks="FAULT-01", report="R152")
+class write_that_ends_a_line_counts_as_whole(PlainHandle):
+    """A write that took a part is continued until the file ends with a line, as every log does."""
+
+    def put(self, data: bytes) -> int:
+        """Look at the last byte."""
+        return _put_until(self, data, lambda written: written.endswith(b"\n"))
+
+
+@planted(FILES, breaks="FAULT-01")
+class write_that_fills_its_page_counts_as_whole(PlainHandle):
+    """A write ends early only inside a page, for pages are written whole."""
+
+    def put(self, data: bytes) -> int:
+        """Look where it ended."""
+        return _put_until(self, data, lambda written: (self.end + len(written)) % 4096 == 0)
+
+
+@planted(GOOD, breaks="FAULT-01")
+class rest_of_a_write_is_taken_for_text(GoodFiles):
+    """What a write left over is decoded first, and what is no character by itself is left out."""
+
+    def write_batch(self, path: Path, end: int, data: bytes) -> None:
+        """Write the rest as text."""
+        with path.open("r+b", buffering=0) as file:
+            file.seek(end)
+            while data:
+                data = data[file.write(data) :].decode("utf-8", errors="ignore").encode()
+
+
 @planted(FILES, breaks="FAULT-01", report="R081")
 class cause_is_thrown_away(PlainHandle):
     """The caller hears that the batch could not be stored, and not why."""

@@ -16,7 +16,7 @@ from conformance.drivers.errors import KitError
 from conformance.drivers.loading import load_file
 from conformance.machines import MACHINES, MachineSpec
 from conformance.machines.damaging import CLAUSES_OF_DAMAGE
-from conformance.machines.faulting import GROUPS
+from conformance.machines.fault_modes import GROUPS
 from conformance.report.events import FailureFound
 from conformance.sim.disk import Patching
 from tests.quality.conforming import CONFORMING, Conforming

@@ -3,7 +3,8 @@
 The fault model. Storage goes on living, and one of its calls does not do what it should. *Refused*: the call fails and
 has done nothing; a file whose sync is refused may have lost what was to be made durable (`ops.SyncFailed`), a directory
 has not. *Landed*: the call was really done, and is reported as failed. *Short*: a write takes a part of what it was
-given and says so, and the next one meets the error, as on a disk that is full; or nothing fails at all. A failed close
+given and says so, and the next one meets the error, as on a disk that is full; or nothing fails at all. It takes so
+many bytes, or those before a *place* of some kind (`places`): then places are counted, and not calls. A failed close
 has closed the descriptor, whatever it says. A fault meets the n-th matching call since it was armed, once or from there
 on (*sticky*), until it is lifted or another takes its place. What is on the disk is never touched by a fault: what a
 refused call would have done is not there, what a landed one did is there, and the image stays that of the directory.
@@ -26,6 +27,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+
+from conformance.sim.disk.places import PLACES, places_in
+
+Content = Callable[[], tuple[bytes | None, int]]
+"""Tells what a write holds (None where nobody does), and the offset at which it begins."""
 
 KINDS: tuple[str, ...] = (
     "open",
@@ -58,16 +64,19 @@ class Fault:
 
     Attributes:
         calls: the kinds that it may hit, of `KINDS`.
-        nth: which of the matching calls since it was armed, from 1.
+        nth: which of the matching calls since it was armed, from 1; with a `place` which of the places.
         error: the name of the error; "" only where `how` is "short": nothing fails, and writes alone match.
         sticky: every later matching call too.
         how: one of `HOWS`. A short write is met by its error at the next matching write, once, or from there on where
             the fault is sticky; calls of other kinds are refused.
         taken: bytes that a short write takes; at most all but one. Where every write is short and none fails, it takes
             at least one byte, so that those who go on writing come to an end.
+        place: the kind of place, of `places.PLACES`, that a short write ends at, in place of a number of bytes; "" for
+            none. A write without one is not met, and neither are calls of other kinds.
 
     Raises:
-        ValueError: an unknown kind, error or `how`, no error where one is needed, or a number that makes no sense.
+        ValueError: an unknown kind, error, `how` or place, no error where one is needed, a place where nothing is
+            short, or a number that makes no sense.
     """
 
     calls: frozenset[str]
@@ -76,6 +85,7 @@ class Fault:
     sticky: bool = False
     how: str = "refused"
     taken: int = 0
+    place: str = ""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.calls).difference(KINDS))
@@ -87,6 +97,8 @@ class Fault:
             raise ValueError(f"only a short write goes without an error; give its name to how={self.how!r}")
         if self.error and not isinstance(getattr(errno, self.error, None), int):
             raise ValueError(f"expected the name of an error such as 'EIO', got error={self.error!r}")
+        if self.place and (self.how != "short" or self.taken or self.place not in PLACES):
+            raise ValueError(f"a short write ends at one of {', '.join(PLACES)}, or takes bytes; got {self!r}")
         if self.nth < 1 or self.taken < 0:
             raise ValueError(f"calls count from 1 and bytes from 0, got nth={self.nth!r}, taken={self.taken!r}")
 
@@ -190,16 +202,25 @@ class Faults:
             self.fired.append(Fired("look", self._fault.error, "landed" if how == "landed" else "refused", path()))
         return bool(how)
 
-    def meet_write(self, size: int, path: Callable[[], str]) -> tuple[int, OSError | None]:
+    def meet_write(self, size: int, path: Callable[[], str], content: Content) -> tuple[int, OSError | None]:
         """Count a write of that many bytes: how many it may take, and the error to raise once it is done.
+
+        Args:
+            path: tells its path, for `fired`.
+            content: is asked only where the places in it are counted.
 
         Raises:
             OSError: it is refused.
         """
-        how = self._how("write")
-        if how == "short" and self._fault is not None:
+        fault = self._fault
+        places = [] if fault is None or not fault.place else places_in(fault.place, *_sized(content(), size))
+        how = self._how("write", of=len(places))
+        if how == "short" and fault is not None:
             self.fired.append(Fired("write", "", how, path()))
-            return self._fault.part_of(size), None
+            if not fault.place:
+                return fault.part_of(size), None
+            # Of a later place than the n-th, where every one is met, it is the first in this write.
+            return places[max(0, fault.nth - 1 - (self._seen - len(places)))], None
         if not how:
             return size, None
         error = self._error("write", how, path)
@@ -207,19 +228,25 @@ class Faults:
             return size, error
         raise error
 
-    def _how(self, kind: str) -> str:
-        """Count a call of that kind, and tell what becomes of it; "" where it is not met."""
+    def _how(self, kind: str, of: int = 0) -> str:
+        """Count a call of that kind, and tell what becomes of it; "" where it is not met.
+
+        Args:
+            of: how many places there are in it, where they are counted.
+        """
         fault = self._fault
-        if fault is None or kind not in fault.calls or (not fault.error and kind != "write"):
+        writes_only = fault is not None and (not fault.error or fault.place)
+        if fault is None or kind not in fault.calls or (writes_only and kind != "write"):
             return ""
         hold = _HELD.get()
         if hold is not None and hold.active and hold.plan is self:
             return ""
-        self._seen += 1
         if self._owed and kind == "write":
+            self._seen += 1
             self._owed = fault.sticky
             return "refused"
-        if self._seen != fault.nth and not (fault.sticky and self._seen > fault.nth):
+        before, self._seen = self._seen, self._seen + (of if fault.place else 1)
+        if not before < fault.nth <= self._seen and not (fault.sticky and fault.nth <= before < self._seen):
             return ""
         if fault.how == "short" and kind == "write":
             self._owed = bool(fault.error)
@@ -233,3 +260,8 @@ class Faults:
         self.fired.append(Fired(kind, name, how, path()))
         self.raised.append(error)
         return error
+
+
+def _sized(content: tuple[bytes | None, int], size: int) -> tuple[bytes | None, int, int]:
+    data, offset = content
+    return data, size, offset

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from conformance.sim.disk import real
+from conformance.sim.disk.journal import RWF_APPEND
 from conformance.sim.disk.paths import OpenFile
 from conformance.sim.disk.session import SLOT, Session
 
@@ -155,7 +156,7 @@ class DescriptorRoutes:
         if session is None or (src not in session.files and dst not in session.files):
             return copy(most)
         with session.lock:
-            most, error = (most, None) if session.armed is None else _met_copy(session, src, dst, most)
+            most, error = (most, None) if session.armed is None else _met_copy(session, src, dst, most, offset)
             # Of nothing there is nothing to copy, and some systems take it for everything.
             count = copy(most) if most else 0
             if src in session.files:
@@ -296,7 +297,9 @@ def met_write(
         OSError: it was refused, or has landed and is reported as failed.
     """
     sizes = [memoryview(each).nbytes for each in buffers]
-    most, error = session.meet_write(file, sum(sizes))
+    most, error = session.meet_write(
+        file, sum(sizes), lambda: (b"".join(map(bytes, buffers)), _begin_of(fd, file, offset, flags))
+    )
     parts = buffers if most == sum(sizes) else _first(buffers, most)
     count: int = put(parts) if parts or most == sum(sizes) else 0
     session.wrote(fd, file, count or 0, buffers, offset, flags)
@@ -315,13 +318,21 @@ def _first(buffers: Sequence[ReadableBuffer], most: int) -> list[ReadableBuffer]
     return parts
 
 
-def _met_copy(session: Session, src: int, dst: int, most: int) -> tuple[int, OSError | None]:
+def _begin_of(fd: int, file: OpenFile, offset: int | None, flags: int = 0) -> int:
+    """Where in its file a write to the descriptor would begin."""
+    if file.append or flags & RWF_APPEND:
+        # Linux appends whatever the offset says.
+        return real.fstat(fd).st_size  # type: ignore[no-any-return]
+    return os.lseek(fd, 0, os.SEEK_CUR) if offset is None or offset < 0 else offset
+
+
+def _met_copy(session: Session, src: int, dst: int, most: int, offset: int | None) -> tuple[int, OSError | None]:
     """How much of a copy may be done, and the error to raise once it is; of two kinds it is what a fault may hit."""
     source, target = session.files.get(src), session.files.get(dst)
     kinds = (("write", target), ("read", source))
     kind = session.faults.which(tuple(kind for kind, file in kinds if file is not None))
     if kind == "write" and target is not None:
-        return session.meet_write(target, most)
+        return session.meet_write(target, most, lambda: (None, _begin_of(dst, target, offset)))
     return most, None if kind is None else session.meet(kind, source)
 
 

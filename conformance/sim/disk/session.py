@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from conformance.sim.disk import ops, real
 from conformance.sim.disk.counts import Calls
-from conformance.sim.disk.faults import Fault, Faults
+from conformance.sim.disk.faults import Content, Fault, Faults
 from conformance.sim.disk.journal import RWF_DSYNC, RWF_SYNC, Journal
 from conformance.sim.disk.paths import Locator, OpenFile, Where
 from conformance.sim.disk.trace import Trace
@@ -115,10 +115,10 @@ class Session:
         with self.lock:
             return self.faults.meet(kind, lambda: self.path_of(what), *names)
 
-    def meet_write(self, file: OpenFile, size: int) -> tuple[int, OSError | None]:
+    def meet_write(self, file: OpenFile, size: int, content: Content) -> tuple[int, OSError | None]:
         """The same for a write of that many bytes, with how many it may take. See `Faults.meet_write`."""
         with self.lock:
-            return self.faults.meet_write(size, lambda: self.path_of(file))
+            return self.faults.meet_write(size, lambda: self.path_of(file), content)
 
     def denied(self, where: Where) -> bool:
         """Whether a look that raises nothing is answered with no. See `Faults.denies`."""

@@ -13,8 +13,8 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines import faulting
-from conformance.machines.faulting import ALL_BUT_ONE, GROUPS, FaultSweep, Mode
+from conformance.machines.fault_modes import ALL_BUT_ONE, BYTE_BY_BYTE, GROUPS, Mode
+from conformance.machines.faulting import FaultSweep
 from conformance.machines.job import BudgetSpent, Job
 from conformance.model.operations import Crash, Fail, Program
 from tests.unit.machines.laboratories import FAULT, ROOT
@@ -81,7 +81,7 @@ def faults_in(job: Watched) -> list[Fail]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A group of few faults beside the others."""
-    monkeypatch.setitem(faulting.GROUPS, "small", SMALL)
+    monkeypatch.setitem(GROUPS, "small", SMALL)
 
 
 @pytest.mark.usefixtures("small")
@@ -115,6 +115,7 @@ def test_the_same_sweep_performs_the_same_programs() -> None:
 
 PLANTED = {
     "write": ("bytes_of_a_failed_write_stay", "FAULT-01"),
+    "short": ("write_that_ends_a_line_counts_as_whole", "FAULT-01"),
     "sync": ("dirty_mark_is_cleared_before_the_sync", "FAULT-03"),
     "names": ("failed_mkdir_is_found_out_later", "FAULT-01"),
     "read": ("read_error_is_absence", "FAULT-04"),
@@ -139,6 +140,30 @@ def test_planted_faults_are_found(name: str) -> None:
         assert Fail in kinds
         assert (Crash in kinds) == (clause == "FAULT-03")
         assert "not exhaustive" in job.coverage
+
+
+def test_every_place_of_a_write_is_counted_through() -> None:
+    """For each kind of place the first, the second and so on, until there is none; a line has two of them."""
+    with watched("jsonl-raw") as job:
+        sweep = swept(job, "short")
+        assert job.findings == {}
+        assert (sweep.coverage.modes, sweep.coverage.of_modes) == (12, 12)
+        assert f"short: 12 of 12 kinds of faults, {sweep.coverage.calls} places at which a write ended" in job.coverage
+        for place in ("page", "record", "character", "middle"):
+            hit = [each.nth for each in faults_in(job) if each.place == place and not each.error]
+            assert hit == list(range(1, len(hit) + 1))
+            # The last one was there no more.
+            assert len(hit) > (3 if place != "page" else 1)
+
+
+def test_deep_runs_look_at_every_byte() -> None:
+    """What is added to the short writes of a deep sweep ends them at bytes, and nothing else is added."""
+    assert {mode.place for mode in BYTE_BY_BYTE} == {"byte"}
+    with watched(looks=30) as job:
+        FaultSweep(job, "short", more=BYTE_BY_BYTE).run()
+        hit = [each.nth for each in faults_in(job) if each.place == "byte" and not each.error]
+        assert hit == list(range(1, len(hit) + 1))
+        assert len(hit) >= 2
 
 
 def test_only_failed_syncs_are_followed_by_a_loss_of_power() -> None:

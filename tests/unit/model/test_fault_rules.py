@@ -98,6 +98,17 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
         "FAULT-01",
         (*STORED, append(1, events(1)).beside(SHORT), stat(snap(1, 1))),
     ),
+    "a short write counts as whole, and the log ends before a value that is out of the ordinary": (
+        "FAULT-01",
+        (
+            *(*STORED, append(1, [*events(1), {**events(2)[0], "data": {"text": "字"}}]).beside(SHORT)),
+            read(1, events(0, 2)),
+        ),
+    ),
+    "a short write left damage that shows behind a later append": (
+        "FAULT-01",
+        (*STORED, append(1, events(1)).beside(SHORT), append(1, events(2)), stat(None).raises(BROKEN)),
+    ),
     "a listing shows that an append resolved though its write failed": (
         "FAULT-01",
         (*TWO, append(1, events(1)).beside(WRITE), listed(snap(1, 1), snap(1, 2, "t"))),

@@ -76,6 +76,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sticky": st.booleans(),
     "how": st.sampled_from(["refused", "landed", "short"]),
     "taken": NUMBERS,
+    "place": st.sampled_from(["", "record", "page"]),
     "start": st.tuples(st.integers(-3, 3), st.integers(-9, 9)),
     "end": st.tuples(st.integers(-3, 3), st.integers(-9, 9)),
     "to": st.tuples(st.integers(-3, 3), st.integers(-9, 9)),

@@ -431,6 +431,50 @@ def test_how_much_a_short_write_takes(
     assert recorder.check_image() == ""
 
 
+def test_a_short_write_ends_at_the_nth_place(recorder: Recorder, root: Path, fd: int) -> None:
+    """Places are counted over all writes, whatever their number; the one that is met ends there, and the next fails."""
+    os.ftruncate(fd, 0)
+    recorder.arm(Fault(frozenset({"write", "sync"}), nth=4, error="ENOSPC", how="short", place="record"))
+    assert os.pwrite(fd, b"no line", 0) == 7
+    assert os.pwrite(fd, b"a\nbc\n", 0) == 5
+    os.fsync(fd)
+    assert os.writev(fd, [b"de", b"\nf\n", b"g"]) == 2
+    assert code_of(lambda: os.write(fd, b"\nf\ng")) == "ENOSPC"
+    assert os.write(fd, b"\nf\ng") == 4
+    assert [(each.error, each.how) for each in recorder.fired] == [("", "short"), ("ENOSPC", "refused")]
+    assert recorder.check_image() == ""
+
+
+def test_every_later_write_ends_at_its_first_place(recorder: Recorder, root: Path, fd: int) -> None:
+    """Where every one is met and none fails, whoever goes on writing comes to an end."""
+    recorder.arm(Fault(frozenset({"write"}), nth=2, error="", how="short", place="middle", sticky=True))
+    sizes = [os.write(fd, data) for data in (b"abcdefgh", b"abcdefgh", b"abcdefgh", b"abc", b"abcde")]
+    assert sizes == [8, 4, 4, 3, 2]
+    recorder.lift()
+    assert os.write(fd, b"abcdefgh") == 8
+
+
+def test_edges_of_pages_are_those_of_the_file(recorder: Recorder, root: Path, fd: int) -> None:
+    """By the position, by an offset, by the end in append mode, and of copies too."""
+    os.ftruncate(fd, 4000)
+    page = partial(Fault, frozenset({"write"}), error="", how="short", place="page")
+    puts: list[Callable[[], int]] = [
+        lambda: os.lseek(fd, 4000, os.SEEK_SET) and os.write(fd, b"x" * 300),
+        lambda: os.pwrite(fd, b"x" * 300, 8192 - 96),
+        lambda: os.copy_file_range(fd, fd, 300, 0, 4096 * 3 - 96),
+    ]
+    for put in puts:
+        recorder.arm(page())
+        assert put() == 96
+    os.truncate(root / "f", 4095)
+    appending = os.open(root / "f", os.O_WRONLY | os.O_APPEND)
+    for taken in (1, 4096):
+        recorder.arm(page())
+        assert os.write(appending, b"x" * 5000) == taken
+    os.close(appending)
+    assert recorder.check_image() == ""
+
+
 @pytest.mark.parametrize("taken", [0, 1, 100, 50_000])
 @pytest.mark.parametrize("sticky", [False, True])
 def test_buffers_go_on_after_a_short_write(taken: int, sticky: bool, recorder: Recorder, root: Path) -> None:
@@ -549,6 +593,9 @@ def test_tools_of_the_library_meet_faults(recorder: Recorder, root: Path, fd: in
         ({"error": "EWHAT"}, "error='EWHAT'"),
         ({"nth": 0}, "nth=0"),
         ({"taken": -1, "how": "short"}, "taken=-1"),
+        ({"place": "line", "how": "short"}, "place='line'"),
+        ({"place": "record"}, "place='record'"),
+        ({"place": "record", "how": "short", "taken": 3}, "taken=3"),
     ],
 )
 def test_senseless_faults_are_refused(options: dict[str, object], message: str) -> None:

@@ -1,0 +1,76 @@
+"""The kinds of faults that are tried, in groups: what the fault sweeps count through, and the machines draw from.
+
+A mode is a fault without its number: which calls it may hit, with which error, and what becomes of them. Each group is
+a sweep of its own. Nothing here performs anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.model.operations import Fail
+
+ALL_BUT_ONE = 1 << 40
+"""More bytes than any write has: a short write takes all but one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One kind of fault; see ``Fail``. ``once``: it is not tried with every later call."""
+
+    calls: tuple[str, ...]
+    error: str
+    how: str = "refused"
+    taken: int = 0
+    once: bool = False
+    place: str = ""
+
+    def at(self, nth: int, *, sticky: bool) -> Fail:
+        """The operation that makes the n-th call fail, or a write end at the n-th place."""
+        return Fail(list(self.calls), nth, self.error, sticky, self.how, self.taken, self.place)
+
+
+def _short_at(place: str) -> tuple[Mode, ...]:
+    """A full disk in the middle of a write, and a write that is to be continued."""
+    return (
+        Mode(("write",), "ENOSPC", "short", place=place),
+        Mode(("write",), "", "short", place=place, once=True),
+    )
+
+
+GROUPS: dict[str, tuple[Mode, ...]] = {
+    "write": (
+        Mode(("write",), "ENOSPC"),
+        Mode(("write",), "EIO", "landed"),
+        Mode(("write",), "ENOSPC", "short", 1),
+        Mode(("write",), "EDQUOT", "short", ALL_BUT_ONE),
+        Mode(("write",), "", "short", 1, once=True),
+        Mode(("write",), "", "short", ALL_BUT_ONE, once=True),
+        Mode(("write", "truncate", "open", "mkdir", "link", "rename", "sync"), "ENOSPC"),
+    ),
+    "short": tuple(mode for place in ("record", "page", "character", "middle") for mode in _short_at(place)),
+    "sync": (
+        Mode(("sync",), "EIO"),
+        Mode(("sync",), "EIO", "landed"),
+        Mode(("sync", "truncate", "unlink"), "EIO"),
+    ),
+    "names": (
+        Mode(("open",), "EMFILE"),
+        Mode(("open",), "EACCES"),
+        Mode(("rename",), "EBUSY"),
+        Mode(("link",), "EPERM"),
+        Mode(("unlink",), "EACCES"),
+        Mode(("mkdir",), "ENOSPC"),
+        Mode(("truncate",), "EFBIG"),
+        Mode(("close",), "EIO"),
+    ),
+    "read": (
+        Mode(("read",), "EIO"),
+        Mode(("look",), "EACCES"),
+        Mode(("open", "read", "look"), "EIO"),
+    ),
+}
+"""Name of a sweep -> the kinds of faults in it."""
+
+BYTE_BY_BYTE = _short_at("byte")
+"""Added to the short writes where a sweep has the time for every byte."""
