@@ -75,6 +75,8 @@ def _listed(judge: Judge, found: Violation) -> Session | None:
     world, trouble = judge.world, judge.world.trouble
     stored = list(world.stored.values())
     named = [each for each in stored if f"{each.id!r:.80}" in found.expected]
+    if not named and trouble is not None:
+        named = [each for each in stored if each.serial == trouble.listed]
     if named or trouble is None:
         return named[0] if named else None
     hit = [each for each in stored if trouble.mishap(each.serial).hit_at >= 0]

@@ -77,7 +77,7 @@ def note(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
     trouble = judge.world.trouble
     if trouble is None:
         return
-    trouble.now = faults
+    trouble.now, trouble.listed = faults, -1
     trouble.fired += len(faults)
     if not faults:
         return

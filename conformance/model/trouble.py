@@ -68,11 +68,13 @@ class Trouble:
 
     Attributes:
         now: the faults that came during the call that is judged. fired: how many came so far.
+        listed: serial of the session that a listing is judged about, -1 for none.
         mishaps: serial of a session -> what happened to it. grips: number of a handle -> what is left of it.
     """
 
     now: tuple[FaultView, ...] = ()
     fired: int = 0
+    listed: int = -1
     mishaps: dict[int, Mishap] = field(default_factory=dict)
     grips: dict[int, Grip] = field(default_factory=dict)
 

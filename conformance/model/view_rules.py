@@ -154,6 +154,8 @@ def _witness_unlisted(judge: Judge, instance: Instance) -> None:
 def _check_listed(
     judge: Judge, call: Call, instance: Instance, session: Session, view: SnapshotView | None, *, certain: bool
 ) -> None:
+    if judge.world.trouble is not None:
+        judge.world.trouble.listed = session.serial
     # Where stat showed the session as it is now, the listing is what differs.
     book = instance.revisions.get(session.id)
     seen = book is not None and book.last is not None and book.last[1] is session and book.last[3] == session.stir

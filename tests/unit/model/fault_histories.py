@@ -144,6 +144,10 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "another instance may see what a failed append left, while nothing settled it": (
         *(*FAILED, up(2), opened(2, on=2), read(2, events(0, 2)), opened(3, on=2), read(3, events(0))),
     ),
+    "the same in a listing, though the latest fault came to another session": (
+        *(*TWO, append(1, events(1)).meets(LANDED), opened(3, "t").meets(READ), HEAL, up(2)),
+        listed(snap(2, 1), snap(1, 2, "t"), on=2),
+    ),
     "a different batch may be refused": (*FAILED, HEAL, append(1, events(1, mark="x")).raises(CONTIGUITY)),
     "a close that failed leaves open how much is stored": (
         *(*STORED, append(1, events(1)), close(1).meets(WRITE), HEAL, opened(2), read(2, events(0))),
