@@ -26,7 +26,7 @@ from conformance.clauses import (
 )
 from conformance.clauses.levels import THOROUGH_ONLY, preset_gap, presets_of
 from conformance.contract import Backend, Durability
-from conformance.drivers.calibration import counting_gap, recording_gap
+from conformance.drivers.calibration import counting_gap, leftovers_gap, recording_gap
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.registry import load_backend, partner_for
@@ -36,6 +36,9 @@ from conformance.machines import MACHINES, MachineSpec, Tier, damage_sweeps, fau
 from conformance.model.operations import OpenInstance
 from conformance.report.events import RunStarted
 from conformance.sim.disk import Patching
+
+LEFTOVERS = "FAULT-06"
+"""The clause about what is left open past the close of a service."""
 
 RECORDED = frozenset({Need.CRASH, Need.FAULTS})
 """Needs that are met by recording what a backend does to its files."""
@@ -198,8 +201,10 @@ def make_plan(settings: Settings) -> Plan:
         # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
         backend = load_backend(settings.backend, settings.base)
     _try_to_open(backend)
-    cannot: dict[Need, str] = {}
-    route = in_process_route()
+    # What is left open is asked of one clause alone, and no need of its own.
+    gap = leftovers_gap()
+    cannot: dict[str, str] = {LEFTOVERS: gap} if gap else {}
+    route = in_process_route(cannot=cannot)
     rulings = _rulings(selected, backend, route, settings)
     if any(rulings[each.id].applies and Need.IO_COUNT in each.needs for each in selected):
         gap = counting_gap(backend)

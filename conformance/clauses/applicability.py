@@ -30,7 +30,7 @@ from conformance.contract import Backend, Durability
 
 RouteKind = Literal["in-process", "stdio"]
 
-_NOTHING: Mapping[Need, str] = MappingProxyType({})
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 DURABILITY_ORDER: tuple[Durability, ...] = ("none", "process-kill", "power-loss", "power-loss-strict")
 """The durability levels, from the weakest adversary to the strongest."""
@@ -42,21 +42,22 @@ class Route:
 
     Attributes:
         kind: within this process, or over the line protocol.
-        cannot: need -> why it cannot be met, as a phrase for the report.
+        cannot: need, or id of a clause that alone asks for something, -> why it cannot be met, as a phrase for the
+            report.
         knows_format: the kit can find and read the backend's artifacts itself, without its ``location`` and ``craft``.
     """
 
     kind: RouteKind
-    cannot: Mapping[Need, str] = field(default_factory=lambda: _NOTHING)
+    cannot: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     knows_format: bool = False
 
 
-def in_process_route(*, cannot: Mapping[Need, str] = _NOTHING, knows_format: bool = False) -> Route:
+def in_process_route(*, cannot: Mapping[str, str] = _NOTHING, knows_format: bool = False) -> Route:
     """The route within this process; ``cannot`` adds what the machine lacks."""
     return Route(kind="in-process", cannot=MappingProxyType(dict(cannot)), knows_format=knows_format)
 
 
-_STDIO_CANNOT: Mapping[Need, str] = MappingProxyType(
+_STDIO_CANNOT: Mapping[str, str] = MappingProxyType(
     {
         Need.CALLER_MEMORY: "the driver is another process and shares no object with its caller",
         Need.PYTHON_VALUES: "the line protocol carries JSON and nothing else of Python",
@@ -66,7 +67,7 @@ _STDIO_CANNOT: Mapping[Need, str] = MappingProxyType(
 )
 
 
-def stdio_route(*, cannot: Mapping[Need, str] = _NOTHING, knows_format: bool = False) -> Route:
+def stdio_route(*, cannot: Mapping[str, str] = _NOTHING, knows_format: bool = False) -> Route:
     """The route over the line protocol; ``cannot`` adds what the machine lacks."""
     return Route(kind="stdio", cannot=MappingProxyType({**_STDIO_CANNOT, **cannot}), knows_format=knows_format)
 
@@ -322,6 +323,8 @@ def ruling(
         if decisive is not None:
             standing = Standing.NOT_MEASURED if decisive.standing is Standing.NOT_MEASURED else Standing.NOT_BUILT
             return Ruling(standing, f"no way to it here: {decisive.reason}")
+    if clause.id in route.cannot:
+        return Ruling(Standing.NOT_MEASURED, route.cannot[clause.id])
     return _unmeasurable(clause.needs, case) or APPLIES
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from conformance.model.history import LeftView
 from conformance.sim.disk import real
 
-_DESCRIPTORS = "/proc/self/fd"
+DESCRIPTORS = "/proc/self/fd"
+"""Where the operating system tells which descriptors of this process are open."""
 
 _EXECUTOR = "asyncio_"
 """What the names of threads of asyncio's default executor begin with."""
@@ -66,7 +67,7 @@ def _open_descriptors() -> set[tuple[int, int, int]]:
     """
     found: set[tuple[int, int, int]] = set()
     try:
-        numbers = real.listdir(_DESCRIPTORS)
+        numbers = real.listdir(DESCRIPTORS)
     except OSError:
         return found
     for number in numbers:
@@ -82,7 +83,7 @@ def _open_descriptors() -> set[tuple[int, int, int]]:
 def _target(fd: int) -> str:
     """What an open descriptor leads to; "" where it is closed by now."""
     try:
-        return str(real.readlink(f"{_DESCRIPTORS}/{fd}"))
+        return str(real.readlink(f"{DESCRIPTORS}/{fd}"))
     except OSError:
         return ""
 

@@ -79,7 +79,8 @@ CLAUSES = (
         " as well as after faults. Threads idling in the event loop's default executor are exempt.",
         source="field reports R092, R042",
         needs=frozenset(),
-        reading="Faults are tried where the kit can make a storage call fail; ordinary use is tried everywhere.",
+        reading="Faults are tried where the kit can make a storage call fail; ordinary use is tried wherever the"
+        " system tells which descriptors are open.",
     ),
     Clause(
         id="FAULT-07",

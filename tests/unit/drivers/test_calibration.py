@@ -15,11 +15,13 @@ import pytest
 from conformance import planning
 from conformance.clauses import Need, Standing
 from conformance.contract import Backend, Capabilities
-from conformance.drivers import counting
-from conformance.drivers.calibration import counting_gap, gap_in, recording_gap, usage_of_a_store
+from conformance.drivers import counting, leftovers
+from conformance.drivers.calibration import counting_gap, gap_in, leftovers_gap, recording_gap, usage_of_a_store
 from conformance.drivers.counting import PROCESS_COUNTS
 from conformance.drivers.crashes import WAY_OUT
+from conformance.drivers.execution import run_program
 from conformance.drivers.registry import hold_backend, load_backend
+from conformance.model.operations import CloseInstance, CountLeft, OpenInstance, Program
 from conformance.model.usage import InputOutput, Usage
 from conformance.planning import Settings, make_plan
 from conformance.sim.disk import Patching
@@ -123,6 +125,34 @@ def test_plan_puts_the_reason_into_the_table(tmp_path: Path) -> None:
     counted = [item for item in plan.items if Need.IO_COUNT in item.check.needs]
     assert counted
     assert {item.skip for item in counted} == {reason}
+
+
+def test_what_is_left_open_is_not_measured_where_the_system_does_not_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAULT-06 is *not measured*, with the reason, by the table; its items are skipped, and nothing else is."""
+    settings = Settings(backend="jsonl", clauses=("FAULT-06", "FAULT-01"), state=tmp_path)
+    assert leftovers_gap() == ""
+    assert make_plan(settings).rulings["FAULT-06"].applies
+    monkeypatch.setattr(leftovers, "DESCRIPTORS", str(tmp_path / "nowhere"))
+    plan = make_plan(settings)
+    found = plan.rulings["FAULT-06"]
+    assert (found.standing, found.reason) == (Standing.NOT_MEASURED, leftovers_gap())
+    assert "this system has none" in found.reason
+    assert plan.rulings["FAULT-01"].applies
+    alone = [item for item in plan.items if item.clauses == ("FAULT-06",)]
+    assert len(alone) == 2
+    assert {item.skip for item in alone} == {found.reason}
+
+
+def test_nothing_is_witnessed_where_the_system_does_not_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that counts what is left, run for other clauses, is no pass of FAULT-06."""
+    monkeypatch.setattr(leftovers, "DESCRIPTORS", str(tmp_path / "nowhere"))
+    program = Program((OpenInstance(1), CloseInstance(1), CountLeft()))
+    with Patching():
+        found = run_program(load_backend("jsonl"), program, tmp_path / "root")
+    assert found.violation is None
+    assert found.witnesses["FAULT-06"] == 0
 
 
 def test_plan_tries_only_where_costs_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
