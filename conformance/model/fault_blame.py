@@ -129,6 +129,8 @@ def _rejected(
         return "OWN-07" if mishap is not None and mishap.close_failed else None
     if isinstance(op, Append | Flush | Close | Leave) and grip is not None and (grip.rejected or grip.spendable):
         return "FAULT-02"
+    if isinstance(op, Read) and handle is not None and kind != "Hung" and _may_have_shrunk(handle):
+        return ""
     if isinstance(op, Create | OpenSession) and mishap is None:
         instance = judge.world.instances.get(op.instance)
         name = op.header.id if isinstance(op, Create) else op.session
@@ -145,6 +147,14 @@ def _rejected(
             # What is damaged shows late, behind calls in which nothing failed.
             return mishap.owing
     return "FAULT-08"
+
+
+def _may_have_shrunk(handle: Handle) -> bool:
+    """Whether a reader has shown events that a failed close may have lost: it has to say so, and never goes back."""
+    recovery = handle.session.recovery
+    if recovery is None or not recovery.damage.fault:
+        return False
+    return handle.shown > (len(handle.session.log) if recovery.fixed else recovery.low)
 
 
 def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Mishap) -> str | None:

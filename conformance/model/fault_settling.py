@@ -102,6 +102,7 @@ def leave_open(judge: Judge, trouble: Trouble, session: Session) -> None:
     if session.recovery is not None:
         session.recovery.by = failed
     touch(world, session)
+    session.stir += 1
     mishap.replaced, mishap.ghosts, mishap.hits = [*mishap.replaced, *mishap.ghosts], [], 0
 
 

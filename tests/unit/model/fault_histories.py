@@ -153,6 +153,13 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(*STORED, append(1, events(1)), close(1).meets(WRITE), HEAL, opened(2), read(2, events(0))),
         *(owned(3), append(3, events(1, mark="x")), close(3), opened(4), read(4, events(0) + events(1, mark="x"))),
     ),
+    "a reader that showed what a failed close may have lost says so": (
+        *(*STORED, append(1, events(1)), opened(2), read(2, events(0, 2)), close(1).meets(WRITE), HEAL),
+        *(read(2, []).raises(BROKEN), opened(3), read(3, events(0)), read(2, []).raises("OSError")),
+    ),
+    "a snapshot past a close that failed differs from the one before": (
+        *(*STORED, append(1, events(1)), listed(snap(2, 1)), close(1).meets(WRITE), HEAL, stat(snap(1, 2))),
+    ),
     "a close that failed may have stored what failed before": (
         *(*FAILED, append(1, events(1)).meets(WRITE), close(1).meets(WRITE), HEAL, owned(2), read(2, events(0, 2))),
         *(append(2, events(2)), close(2)),

@@ -155,6 +155,20 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
         "READ-04",
         (*FAILED, HEAL, append(1, events(1)), append(1, events(2)), read(1, events(0, 2))),
     ),
+    "a reader that showed nothing that a failed close may have lost is refused": (
+        "FAULT-08",
+        (
+            *(*STORED, opened(2), read(2, events(0)), append(1, events(1)), close(1).meets(WRITE), HEAL),
+            read(2, []).raises(BROKEN),
+        ),
+    ),
+    "a reader that showed what a failed close may have lost waits for ever": (
+        "FAULT-08",
+        (
+            *(*STORED, append(1, events(1)), opened(2), read(2, events(0, 2)), close(1).meets(WRITE), HEAL),
+            read(2, []).hangs(),
+        ),
+    ),
     "the storage fails no more, and another session cannot be read": (
         "FAULT-08",
         (*TWO, append(1, events(1)).meets(WRITE), HEAL, read(2, []).raises("OSError", fault=True)),
