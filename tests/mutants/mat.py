@@ -103,6 +103,10 @@ class reader_follows_the_path(PlainHandle):
         self.known = []
         return await super().read(offset, length)
 
+    def head(self) -> bytes:
+        """Nor whose line it began with."""
+        return b""
+
 
 @planted(FILES, breaks="MAT-06", also=("READ-03",))
 class reader_of_an_erased_session_is_told_of_damage(PlainHandle):

@@ -148,7 +148,7 @@ class immediate_close_saves_the_empty_state(PlainHandle):
     async def close(self) -> None:
         """Rewrite the file with the header alone where nothing was appended."""
         if not self.closed and self.access == "write" and self.draft is None and not self.wrote:
-            self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]))
+            self.path.write_bytes(self.head() + b"\n")
         await super().close()
 
 
@@ -234,7 +234,7 @@ class append_makes_the_file_again(PlainHandle):
     def write_behind(self, data: bytes) -> None:
         """Put the batch behind a new header."""
         if bytes_in(self.path) is None:
-            self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]) + data)
+            self.path.write_bytes(self.head() + b"\n" + data)
             self.size = self.end = self.path.stat().st_size
         else:
             super().write_behind(data)
@@ -259,7 +259,7 @@ class close_writes_the_header_again(PlainHandle):
     async def close(self) -> None:
         """Write it."""
         if not self.closed and self.access == "write" and self.next_seq and not self.path.exists():
-            self.path.write_bytes(lines_of([header_to_json(self.header, self.inherited_event_count)]))
+            self.path.write_bytes(self.head() + b"\n")
         await super().close()
 
 

@@ -52,10 +52,7 @@ OPEN: dict[str, str] = {
 }
 """Mutants for which the model still blames another clause somewhere, and why; an entry that no longer holds fails."""
 
-ALSO_WITHOUT = {
-    "mat.reader_follows_the_path": "the file variants know an erased log by what they read of it: a reader that read"
-    " nothing yet, as in the shortened program, is shown the new log's events without the defect too",
-}
+ALSO_WITHOUT: dict[str, str] = {}
 """Mutants whose shortest program breaks the clause with the defect off as well, and why; one that does not fails."""
 
 

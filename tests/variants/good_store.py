@@ -42,7 +42,6 @@ from conformance.contract import (
     SessionEvent,
     SessionHeader,
     SessionOwnershipLostError,
-    header_to_json,
     validate_stored_events,
 )
 
@@ -139,7 +138,7 @@ class GoodFiles(PlainFiles):
         """Begin a session; its header is sealed like everything else."""
         handle = await super().create(header, inherited_event_count)
         draft = self.drafts[handle.id]
-        draft.line = sealed([header_to_json(draft.header, draft.inherited)])
+        draft.line = sealed([draft.values])
         return handle
 
     async def open(self, session_id: str, access: Access) -> PlainHandle:
@@ -171,7 +170,8 @@ class GoodFiles(PlainFiles):
         events = validate_stored_events(
             line_files.values_in(path, texts[1:]), session_id=session_id, location=str(path)
         )
-        return Stored(header, inherited, events, end, path.stat().st_size, hashlib.sha256(data[:end]).hexdigest())
+        line, digest = data[: data.index(b"\n")], hashlib.sha256(data[:end]).hexdigest()
+        return Stored(header, inherited, events, end, path.stat().st_size, digest, line)
 
     def content(self, path: Path) -> bytes | None:
         """The bytes of a log, or None where there is none."""

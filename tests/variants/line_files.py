@@ -40,8 +40,15 @@ BEGIN, NEXT = b"\x1e", b" "
 logger = logging.getLogger(__name__)
 
 
+BORN = "$born"
+"""Key in the line of a header that holds a number which no other log has."""
+
+
 class Stored(NamedTuple):
-    """What a file says: its session, the bytes of its complete lines, and its whole size."""
+    """What a file says: its session, the bytes of its complete lines, and its whole size.
+
+    ``line`` is the one with the header, which no other log under the same id has; b"" where nobody tells.
+    """
 
     header: SessionHeader
     inherited: int | None
@@ -49,6 +56,7 @@ class Stored(NamedTuple):
     end: int
     size: int
     digest: str
+    line: bytes = b""
 
 
 def path_of(root: Path, session_id: str) -> Path:
@@ -214,7 +222,7 @@ def load(path: Path, *, checked: bool = True, closed_vocabulary: bool = True, up
     session_id = id_of(path)
     events = values_in(path, rest)
     validate_stored_events(events, closed_vocabulary=closed_vocabulary, session_id=session_id, location=str(path))
-    return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())
+    return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest(), line)
 
 
 def bytes_in(path: Path) -> bytes | None:
@@ -244,6 +252,7 @@ def header_in(path: Path, line: bytes, *, checked: bool = True) -> tuple[Session
     try:
         found = json.loads(line)
         assert_version(found.get("version"), session_id=session_id, location=str(path))
+        found.pop(BORN, None)
         header, inherited = header_from_json(found)
     except (ValueError, KeyError, AttributeError, RecursionError) as cause:
         raise damaged(path, cause) from cause

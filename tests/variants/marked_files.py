@@ -82,6 +82,7 @@ def load_marked(path: Path, upto: int | None = None) -> Stored | None:
     if line.endswith(b"\r\n"):
         raise damaged(path, "its line ends were changed, and no checksum holds any more")
     header, inherited = header_in(path, line)
+    first = line.rstrip(b"\n")
     found = [batch_in(each) for each, _ in rest]
     events: list[SessionEvent] = []
     end = len(line)
@@ -97,7 +98,7 @@ def load_marked(path: Path, upto: int | None = None) -> Stored | None:
         line, junk = rest[place]
         end += len(BEGIN) + len(line)
     validate_stored_events(events, session_id=id_of(path), location=str(path))
-    return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest())
+    return Stored(header, inherited, events, end, len(data), hashlib.sha256(data[:end]).hexdigest(), first)
 
 
 class MarkedHandle(PlainHandle):

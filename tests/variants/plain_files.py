@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import secrets
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from types import TracebackType
 from typing import BinaryIO, ClassVar, Self
 
 from line_files import (
+    BORN,
     LONGEST_NAME,
     SUFFIX,
     Stored,
@@ -79,7 +81,8 @@ class Draft:
     def __init__(self, header: SessionHeader, inherited: int | None) -> None:
         self.header = header
         self.inherited = inherited
-        self.line = lines_of([header_to_json(header, inherited)])
+        self.values = {**header_to_json(header, inherited), BORN: secrets.token_hex(8)}
+        self.line = lines_of([self.values])
         self.stored = False
         self.erased = False
         self.debris: tuple[int, int, int] | None = None
@@ -103,6 +106,7 @@ class PlainHandle:
         self.shown = 0
         # What it knows of the log, to notice another one in its place.
         self.known = [] if stored is None else digests_of(stored.events)
+        self.line = b"" if stored is None else stored.line
         # Where this handle left the file: the next seq, the end of its complete lines, and its whole size.
         self.next_seq, self.end, self.size = (0, 0, 0) if stored is None else (len(stored.events), *stored[3:5])
         # Bytes behind that end of which any part may be there, because a call failed and is not undone.
@@ -134,7 +138,15 @@ class PlainHandle:
         stored = self.service.stored(self.id)
         if stored is None:
             raise SessionPersistenceNotFoundError(f"session {self.id!r}: {self.path} is gone", session_id=self.id)
+        if self.head() and stored.line and stored.line != self.head():
+            raise SessionPersistenceNotFoundError(
+                f"session {self.id!r}: another one has its place now", session_id=self.id
+            )
         return stored.events
+
+    def head(self) -> bytes:
+        """The line of the header in the log that this handle was opened on."""
+        return self.line or (b"" if self.draft is None else self.draft.line.rstrip(b"\n"))
 
     async def append(self, events: list[SessionEvent]) -> None:
         """Write a batch behind what this handle left, in one call of ``write``."""
