@@ -1,47 +1,343 @@
 """The fault machine: the crash machine's histories, in which storage fails in between and heals again.
 
-A fault is armed before a rule or two: which kinds of storage calls, the how-manieth, with which error, once or from
-there on. Then calls go on as they come, may reject, are made again, and meet crashes before or after storage heals.
+What a program is about is a *mishap*: a session is brought into some state, a fault is armed, calls that are likely to
+meet it are made, everybody looks while storage fails, and when it works again the calls are made once more, others come
+in their place, the owner goes away, or a crash comes. Between mishaps, calls and crashes go on as they come, and faults
+are armed and lifted beside them. Every program has a mishap.
+
+For most of its time programs are made from seeded choices, one after the other, for what Hypothesis tries next is
+mostly a copy of what it tried before. In the rest it draws them, with what else there is to draw.
 
 Promises: everything drawn goes into the program as operations, so that it alone comes to the same again. Choices shrink
-towards one call that fails once with EIO and has done nothing.
+towards one sync that fails once with EIO and has done nothing, at an append.
 
 Does not: go through the calls one by one (``machines.faulting`` does), judge, or make a failing program short.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.stateful import initialize, rule
 
 import strategies
-from conformance.clauses import Need
-from conformance.machines.calling import CallingMachine
-from conformance.machines.crashing import ABOUT, STEPS, CrashingMachine
-from conformance.machines.draws import INDEX, POOLS
+from conformance.clauses import Need, Violation
+from conformance.machines.crashing import ABOUT, CrashingMachine
 from conformance.machines.fault_modes import GROUPS, Mode
-from conformance.machines.faulting import CLAUSES_OF_FAULTS
-from conformance.machines.job import Job, MachineSpec
+from conformance.machines.faulting import CLAUSES_OF_FAULTS, Everything, is_lost
+from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.machines.overlapping import STRIDE
 from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
+from conformance.machines.workloads import batch_for
 from conformance.model.history import Raised
-from conformance.model.operations import Append, Close, Flush, Heal, Operation, Read, Stat
+from conformance.model.operations import (
+    Append,
+    Close,
+    CloseInstance,
+    CountLeft,
+    Create,
+    Flush,
+    FlushInstance,
+    Heal,
+    ListSessions,
+    OpenSession,
+    Operation,
+    Read,
+    Stat,
+)
+from conformance.model.recovery import newcomer
+from conformance.model.state import Handle
+from conformance.sim import Choices, SeededChoices
 
-MODES: tuple[Mode, ...] = tuple(mode for group in ("sync", "write", "names", "read") for mode in GROUPS[group])
-"""What may be wrong with storage."""
+STEPS = 5
+"""Rules in one program, at most: a mishap has many calls, and short programs differ more."""
+
+MEETS: Mapping[str, tuple[str, ...]] = {
+    "sync": ("append", "flush", "append", "close", "service flush", "service close", "new session"),
+    "write": ("append", "flush", "append", "close", "service flush", "service close", "new session"),
+    "short": ("append", "append", "flush", "close", "new session"),
+    "names": ("new session", "append", "own", "open", "close", "look"),
+    "read": ("look", "read", "open", "own"),
+}
+"""Group of faults -> the calls that are likely to meet one of it, the likelier ones more than once."""
+
+UNTIL_IT_COMES = ("append", "flush", "new session", "look", "close", "own", "read")
+"""What is called where nothing has met the fault yet."""
+
+NTH = (1, 2, 1, 3, 1, 2, 1, 5)
+"""Which call is met; mostly one that comes soon."""
+
+BEFORE = ("covered", "appended", "nothing", "reopened")
+"""How a session is brought to a mishap."""
+
+AFTER = (
+    *("again", "lose everything", "neighbour", "again", "other batch", "kill", "elsewhere", "end"),
+    *("again", "lose everything", "lose power", "flush", "close"),
+)
+"""What comes when storage works again."""
+
+FIRST = {"sync": ("lose everything", "again", "kill"), "write": ("kill", "again", "other batch"), "short": ("again",)}
+"""What shows best what a fault of that group did, as long as nothing else came; every other time it comes first."""
+
+DRAWN = ("sync", *MEETS)
+"""The groups of faults, the one that shows least by itself more than once."""
+
+ANY_MODE = st.sampled_from(tuple(mode for name in MEETS for mode in GROUPS[name]))
+
+POOLS = st.sampled_from(strategies.ID_POOLS)
+"""Ids that can be stored everywhere, mostly: what is refused meets no fault."""
 
 
 class FailingMachine(CrashingMachine):
     """Draws calls, crashes and faults for one job. A subclass for each backend is made by ``machine_for``."""
 
-    @initialize(kinds=strategies.swarm(ABOUT), pool=POOLS)
-    def begin(self, kinds: frozenset[str], pool: tuple[str, ...]) -> None:
-        """What this program is about."""
+    @initialize(kinds=strategies.swarm(ABOUT), pool=POOLS, data=st.data())
+    def begin(self, kinds: frozenset[str], pool: tuple[str, ...], data: st.DataObject) -> None:
+        """What this program is about, and its first mishap."""
         self._kinds, self._ids = kinds, pool
+        self.suffer(strategies.DrawnChoices(data))
 
-    @rule(mode=st.sampled_from(MODES), nth=st.integers(1, 12), sticky=st.booleans())
+    # -- a mishap --------------------------------------------------------------------------------
+
+    def suffer(self, choices: Choices) -> None:
+        """One mishap, as the choices make it.
+
+        Raises:
+            Violation: the clause that the backend broke. BudgetSpent: the time is used up.
+        """
+        name = choices.pick(self._ids, "session")
+        if not self._prepare(name, choices):
+            return
+        group = choices.pick(DRAWN, "group")
+        mode = choices.pick(GROUPS[group], "mode")
+        self._perform(mode.at(choices.pick(NTH, "nth"), sticky=not mode.once and choices.flag("sticky")))
+        failed: list[Operation] = []
+        fired = self._fired()
+        for _ in range(choices.between(1, 3, "calls")):
+            self._meet(choices.pick(MEETS[group], "call"), name, failed, choices)
+        for what in UNTIL_IT_COMES:
+            if self._over or self._fired() > fired:
+                break
+            self._meet(what, name, failed, choices)
+        if failed and choices.flag("again while it fails"):
+            self._repeat(name, failed)
+        self._perform(Heal())
+        if group in FIRST and choices.flag("first"):
+            self._make_up_for(choices.pick(FIRST[group], "what"), name, failed, choices)
+        for _ in range(choices.between(1, 4, "afterwards")):
+            self._make_up_for(choices.pick(AFTER, "later"), name, failed, choices)
+        self._look_afresh()
+
+    def _fired(self) -> int:
+        trouble = self._execution.judge.world.trouble
+        return 0 if trouble is None else trouble.fired
+
+    def _meet(self, what: str, name: str, failed: list[Operation], choices: Choices) -> None:
+        """Make a call; where it is rejected, look and remember it."""
+        for call in self._calls(what, name, choices):
+            self._perform(call)
+            if isinstance(self._execution.latest, Raised):
+                failed.append(call)
+                self._look_around(name)
+
+    def _prepare(self, name: str, choices: Choices) -> bool:
+        """Bring the session, its readers and a neighbour into some state; whether somebody owns it then."""
+        handle, before = self._writer(name), choices.pick(BEFORE, "before")
+        if handle is None:
+            return False
+        if before != "nothing":
+            self._perform(self._batch(handle, choices))
+        if before == "covered":
+            self._perform(Flush(handle.number))
+        if before == "reopened":
+            self._perform(CloseInstance(handle.instance))
+            handle = self._open(self._fresh(), name, writes=True)
+        if handle is None:
+            return False
+        if choices.flag("reader"):
+            reader = self._open(handle.instance, name, writes=False)
+            if reader is not None:
+                self._perform(Read(reader.number))
+        if choices.flag("neighbour"):
+            self._go_on_beside(name, handle.instance)
+        return True
+
+    def _owner(self, name: str) -> Handle | None:
+        return next((each for each in self._open_handles("write") if each.session.id == name), None)
+
+    def _calls(self, what: str, name: str, choices: Choices) -> Iterator[Operation]:
+        """One call or two."""
+        if what == "new session":
+            name, what = self._stranger(name), "append"
+            if self._owner(name) is None:
+                yield Create(self._live()[-1] if self._live() else self._fresh(), self._next_handle(), newcomer(name))
+        call = self._call(what, name, choices)
+        if call is not None:
+            yield call
+
+    def _call(self, what: str, name: str, choices: Choices) -> Operation | None:
+        """A call about the session; of its owner where it has one, and else a claim."""
+        handle, live = self._owner(name), self._live()
+        if not live:
+            return self._next_instance()
+        instance = live[-1] if handle is None else handle.instance
+        match what:
+            case "look":
+                return ListSessions(instance) if choices.flag("list") else Stat(instance, name)
+            case "open":
+                return OpenSession(instance, self._next_handle(), name, "read")
+            case "read":
+                readers = [each.number for each in self._open_handles() if each.session.id == name]
+                return Read(readers[-1]) if readers else None
+            case "service flush":
+                return FlushInstance(instance)
+            case "service close":
+                return CloseInstance(instance)
+        if handle is None or what == "own":
+            return OpenSession(instance, self._next_handle(), name, "write") if handle is None else Close(handle.number)
+        if what == "append":
+            return self._batch(handle, choices)
+        return Flush(handle.number) if what == "flush" else Close(handle.number)
+
+    def _batch(self, handle: Handle, choices: Choices) -> Append:
+        """One to three events of any data, or two of which the second covers the edge of a page."""
+        first = len(handle.session.log)
+        if choices.draw(4, "wide") == 3:
+            return Append(handle.number, batch_for(handle.session.id, first, large=True))
+        bodies = strategies.palette_bodies(choices.between(1, 3, "events"), choices.draw(8, "data"))
+        return Append(handle.number, strategies.numbered(bodies, first))
+
+    def _stranger(self, name: str) -> str:
+        """An id of this program that nobody has created, or else the name itself."""
+        known = self._execution.judge.world.stored
+        return next((each for each in self._names() if each not in known and not self._owner(each)), name)
+
+    def _look_around(self, name: str) -> None:
+        """Whoever has the session open reads it, and its instances tell of it."""
+        for handle in [each for each in self._open_handles() if each.session.id == name]:
+            self._perform(Read(handle.number))
+        for instance in self._live():
+            self._perform(Stat(instance, name))
+
+    def _look_afresh(self) -> None:
+        """An instance that knows nothing looks at everything."""
+        instance = self._fresh()
+        self._look(instance)
+        self._perform(CloseInstance(instance))
+
+    # -- when storage works again ----------------------------------------------------------------
+
+    def _make_up_for(self, what: str, name: str, failed: list[Operation], choices: Choices) -> None:
+        handle = self._owner(name)
+        match what:
+            case "again":
+                self._repeat(name, failed)
+                self._cover(name)
+            case "neighbour":
+                self._go_on_beside(name, self._live()[-1] if self._live() else self._fresh())
+            case "kill":
+                self._attempt(lambda: self._execution.crash("kill", choices))
+                self._look(self._fresh())
+            case "lose power" | "lose everything" if self._presets(power_loss=True):
+                if what == "lose everything":
+                    # What is not durable is gone: nothing else shows what a barrier is worth.
+                    self._cover(name)
+                preset = choices.pick(self._presets(power_loss=True), "preset")
+                taking = choices if what == "lose power" else Everything()
+                self._attempt(lambda: self._execution.crash(preset, taking))
+                self._look(self._fresh())
+            case "other batch" if handle is not None:
+                first = len(handle.session.log)
+                self._perform(Append(handle.number, strategies.numbered(strategies.palette_bodies(2), first)))
+                self._look_around(name)
+            case "flush" if handle is not None:
+                self._perform(Flush(handle.number))
+            case "close" if handle is not None:
+                self._perform(Close(handle.number))
+            case "elsewhere":
+                self._hand_over(name, handle)
+            case "end":
+                self._count_left()
+
+    def _repeat(self, name: str, failed: list[Operation]) -> None:
+        """The calls that were rejected once more, as far as they mean something."""
+        for call in failed:
+            handle = self._owner(name)
+            if isinstance(call, Create | OpenSession):
+                self._perform(replace(call, handle=self._next_handle()))
+            elif isinstance(call, Append) and handle is not None:
+                if len(handle.session.log) == call.events[0]["seq"]:
+                    self._perform(Append(handle.number, call.events))
+                    self._replace_lost(name, handle, call)
+                self._perform(Read(handle.number))
+            elif isinstance(call, Flush) and handle is not None:
+                self._perform(Flush(handle.number))
+
+    def _replace_lost(self, name: str, handle: Handle, call: Append) -> None:
+        """A handle ended itself, as it may after a failed sync: the next owner does it."""
+        outcome = self._execution.latest
+        if outcome is None or not is_lost(outcome):
+            return
+        self._perform(Close(handle.number))
+        successor = self._open(handle.instance, name, writes=True)
+        if successor is not None:
+            self._perform(Read(successor.number))
+            if len(successor.session.log) == call.events[0]["seq"]:
+                self._perform(Append(successor.number, call.events))
+
+    def _cover(self, name: str) -> None:
+        """A barrier; where the owner is spent, one of the next owner."""
+        handle = self._owner(name) or self._writer(name)
+        if handle is None:
+            return
+        self._perform(Flush(handle.number))
+        outcome = self._execution.latest
+        if outcome is not None and is_lost(outcome):
+            self._hand_over(name, handle)
+
+    def _hand_over(self, name: str, handle: Handle | None) -> None:
+        """The owner goes away, and one in another instance takes over and flushes."""
+        if handle is not None:
+            self._perform(Close(handle.number))
+        successor = self._open(self._fresh(), name, writes=True)
+        if successor is not None:
+            self._perform(Read(successor.number))
+            self._perform(Flush(successor.number))
+
+    def _go_on_beside(self, name: str, instance: int) -> None:
+        """Another session of the same service is written and covered."""
+        other = self._ids[(self._ids.index(name) + 1) % len(self._ids)]
+        handle = self._owner(other) or self._open(instance, other, writes=True) or self._make(instance, other)
+        if other != name and handle is not None:
+            self._go_on(handle)
+            self._perform(Flush(handle.number))
+
+    def _count_left(self) -> None:
+        """Every service closes, and nothing may be left of any; another one goes on."""
+        for instance in self._live():
+            self._perform(CloseInstance(instance))
+        self._perform(CountLeft())
+        self._fresh()
+
+    # -- rules -----------------------------------------------------------------------------------
+
+    @rule(data=st.data())
+    def mishap(self, data: st.DataObject) -> None:
+        """A fault with calls that meet it, and what comes after."""
+        self.suffer(strategies.DrawnChoices(data))
+
+    @rule(data=st.data())
+    def another_mishap(self, data: st.DataObject) -> None:
+        """The same, so that it comes more often than what is only beside it."""
+        self.suffer(strategies.DrawnChoices(data))
+
+    @rule(mode=ANY_MODE, nth=st.integers(1, 12), sticky=st.booleans())
     def storage_fails(self, mode: Mode, nth: int, sticky: bool) -> None:
-        """One call fails, or every one from there on."""
+        """One call fails, or every one from there on, whatever is called next."""
         self._perform(mode.at(nth, sticky=sticky and not mode.once))
 
     @rule()
@@ -49,34 +345,54 @@ class FailingMachine(CrashingMachine):
         """It works again."""
         self._perform(Heal())
 
-    @precondition(CallingMachine._has_writer)
-    @rule(which=INDEX, tries=st.integers(1, 3), ends=st.sampled_from(("flush", "close", "nothing")), data=st.data())
-    def append_until_it_is_taken(self, which: int, tries: int, ends: str, data: st.DataObject) -> None:
-        """The same batch again and again while storage fails, with looks in between; then storage heals."""
-        handle = self._pick(self._open_handles("write"), which)
-        batch = self._next_append(handle, data, at_a_boundary=False)
-        for number in range(tries + 1):
-            if number == tries:
-                self._perform(Heal())
-            if len(handle.session.log) > batch.events[0]["seq"]:
-                break
-            self._perform(Append(handle.number, batch.events))
-            self._perform(Read(handle.number))
-            self._perform(Stat(handle.instance, handle.session.id))
-        if ends != "nothing" and not handle.closed:
-            call: Operation = Flush(handle.number) if ends == "flush" else Close(handle.number)
-            self._perform(call)
-            if isinstance(self._execution.latest, Raised) and ends == "flush":
-                self._perform(call)
+    @rule()
+    def everything_ends(self) -> None:
+        """Storage works, and every service is closed."""
+        self._perform(Heal())
+        self._count_left()
+
+
+def hunt_seeded(job: Job, programs: int, until: float | None) -> None:
+    """Programs of one mishap or two, made from seeded choices, until something was found.
+
+    Args:
+        programs: at most so many. until: on ``time.monotonic``; None for no limit.
+
+    Raises:
+        BudgetSpent: the job's time is used up. NotMeasured: something may have been done that the kit cannot see.
+    """
+    kind = type("SeededFailingMachine", (FailingMachine,), {"job": job})
+    for number in range(programs):
+        if not job.is_searching or (until is not None and time.monotonic() > until):
+            return
+        machine = kind()
+        choices = SeededChoices(job.seed * STRIDE + number)
+        try:
+            for _ in range(choices.between(1, 2, "mishaps")):
+                machine.suffer(choices)
+        except Violation:
+            # It is kept in the job, and the runner makes it short.
+            return
+        finally:
+            machine.teardown()
 
 
 def _hunt(job: Job) -> None:
-    hunt(job, FailingMachine, steps=STEPS)
+    """Three quarters of the job by seeded choices, and the rest by Hypothesis."""
+    now = time.monotonic()
+    until = None if job.deadline is None else now + (job.deadline - now) * 3 / 4
+    try:
+        hunt_seeded(job, job.max_examples * 3 // 4, until)
+    except BudgetSpent:
+        if job.doubt is not None:
+            raise job.doubt from None
+    if job.is_searching and not job.spent:
+        hunt(job, FailingMachine, steps=STEPS)
 
 
 FAILING = MachineSpec(
     name="fault",
-    clauses=(*CLAUSES_OF_FAULTS, *CLAUSES_OF_CRASHES),
+    clauses=(*CLAUSES_OF_FAULTS, "FAULT-07", "FAULT-10", *CLAUSES_OF_CRASHES),
     needs=frozenset({Need.FAULTS, Need.CRASH}),
     title="long random histories on storage that fails and heals, with crashes in them, keep the contract",
     hunt=_hunt,

@@ -47,7 +47,7 @@ FIRST_CALLS = 4
 """Where a run is to be shallow, no later call of a kind fails than this one."""
 
 
-class _Everything(Choices):
+class Everything(Choices):
     """Chooses a crash that takes everything it may."""
 
     def _choose(self, n: int, label: str) -> int:
@@ -131,7 +131,7 @@ class Life:
         do(Heal())
         if self._preset:
             self._cover("a")
-            self._execution.crash(self._preset, _Everything())
+            self._execution.crash(self._preset, Everything())
         else:
             self._close("a")
             do(CloseInstance(self._instance))

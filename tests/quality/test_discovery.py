@@ -20,19 +20,24 @@ from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import MACHINES, Job
 from conformance.machines.job import BudgetSpent
+from conformance.machines.publishing import PUBLISHING_FAULTS
 from conformance.sim.disk.presets import presets_of
 from tests.quality.conftest import DISCOVERY, Discovered
 from tests.quality.matrix import IS_SOAK, mutants
 
 pytestmark = pytest.mark.usefixtures("patched")
 
-WITHIN = {"sequential": 100, "crash": 30, "fault": 60}
+WITHIN = {"sequential": 100, "crash": 30, "fault": 60, "live": 150, "live-faults": 150}
 """Examples of a machine within which each of them must be found; one with crashes opens many states in each."""
 
 SEEDS = (11, 12, 13)
 
 HANDFUL = (
     "close.second_close_raises",
+    "fault.cause_is_thrown_away",
+    "fault.failed_flush_drops_the_buffer",
+    "fault.read_error_is_absence",
+    "live.failed_batch_is_dropped",
     "own.failed_open_keeps_ownership",
     "seq.gap_accepted",
     "seq.keeps_the_callers_batch",
@@ -63,13 +68,22 @@ class Discovery:
     clauses: tuple[str, ...]
 
 
+def machine_for(clause: str, *, in_files: bool) -> str:
+    """The machine that is about a clause; ``in_files``: the backend that breaks it stores files."""
+    needs = CLAUSES[clause].needs
+    if Need.LIVE in needs:
+        return "live-faults" if clause in PUBLISHING_FAULTS.clauses else "live"
+    if Need.FAULTS in needs or (clause.startswith("FAULT-") and in_files):
+        return "fault"
+    return "crash" if Need.CRASH in needs else "sequential"
+
+
 def discover(name: str, seed: int) -> Discovery:
     """Hunt one mutant by the machine alone until something fails."""
     backend = mutants()[name]
     # Without a partner, so that the seconds are those of the search.
     begun = time.perf_counter()
-    needs = CLAUSES[backend.breaks].needs
-    name_of_machine = "fault" if Need.FAULTS in needs else "crash" if Need.CRASH in needs else "sequential"
+    name_of_machine = machine_for(backend.breaks, in_files=backend.capabilities.storage == "files")
     machine = next(each for each in MACHINES if each.name == name_of_machine)
     with Workspace() as workspace, Watchdog() as watchdog:
         presets = presets_of(backend.capabilities.durability)
