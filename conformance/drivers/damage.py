@@ -11,62 +11,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from conformance.drivers.artifact import Artifact, look
+from conformance.drivers.beside import Beside
 from conformance.drivers.errors import UsageError
 from conformance.drivers.hostile import hostile
-from conformance.model.adversities import Position
 from conformance.model.history import DamageView
 from conformance.model.operations import Create, Damage, OpenSession, Operation
 
 PAGE = 4096
 
 Location = Callable[[Path, str], Path | None]
-
-
-@dataclass(slots=True)
-class Artifact:
-    """What is known of the artifact of one session.
-
-    Attributes:
-        path: where it lies, once the backend has said so.
-        content: what it held when it was looked at last; None where there was no file.
-        inode: of the file that was.
-        edges: (call, size) for each change of its size that a call made since it came to be.
-        in_place: every one of them added bytes behind those that were there.
-        versions: (call, content) for each time that a call changed it.
-    """
-
-    path: Path | None = None
-    content: bytes | None = None
-    inode: int = 0
-    edges: list[tuple[int, int]] = field(default_factory=list)
-    in_place: bool = True
-    versions: list[tuple[int, bytes]] = field(default_factory=list)
-
-    def note(self, call: int, content: bytes | None, inode: int) -> None:
-        """A call came to an end, and this is what is there."""
-        if content == self.content:
-            self.inode = inode
-            return
-        if content is None:
-            self.edges.clear()
-        else:
-            grew = self.content is not None and content.startswith(self.content) and inode == self.inode
-            if not grew:
-                self.edges.clear()
-                self.in_place = self.content is None
-            self.edges.append((call, len(content)))
-            self.versions.append((call, content))
-        self.content, self.inode = content, inode
-
-    def place(self, position: Position) -> int:
-        """The offset of a position, no less than 0 and no more than there are bytes."""
-        edge, delta = position
-        edges = [0, *(size for _, size in self.edges)]
-        at = edges[max(-len(edges), min(edge, len(edges) - 1))] + delta
-        return max(0, min(at, len(self.content or b"")))
 
 
 class Artifacts:
@@ -79,6 +35,7 @@ class Artifacts:
     def __init__(self, location: Location) -> None:
         self._location = location
         self._known: dict[str, Artifact] = {}
+        self._beside = Beside()
 
     def meet(self, operation: Operation) -> None:
         """The operation may name a session."""
@@ -95,7 +52,8 @@ class Artifacts:
         """Look at every artifact, after that call."""
         for session, known in self._known.items():
             known.path = self._location(root, session) or known.path
-            known.note(call, *_look(known.path))
+            known.note(call, *look(known.path))
+        self._beside.note(root, call, {each.path for each in self._known.values() if each.path is not None})
 
     def damage(self, root: Path, operation: Damage) -> DamageView:
         """Do it, and tell what it came to; nothing where there is no artifact yet.
@@ -104,6 +62,9 @@ class Artifacts:
             ValueError: an unknown kind of damage.
         """
         known = self._known.setdefault(operation.session, Artifact())
+        if operation.beside is not None:
+            files = self._beside.files()
+            known = files[operation.beside] if 0 <= operation.beside < len(files) else Artifact()
         if known.path is None:
             return DamageView()
         before, edges, in_place = known.content, tuple(known.edges), known.in_place
@@ -111,7 +72,7 @@ class Artifacts:
             return DamageView(path=_told(root, known.path))
         span = _span(known, operation)
         version = self._do(root, known, operation)
-        after, inode = _look(known.path)
+        after, inode = look(known.path)
         known.content, known.inode = after, inode
         low, high = span or _hit(before, after)
         return DamageView(
@@ -128,6 +89,10 @@ class Artifacts:
             changed=after != before or operation.how in _ANOTHER_FILE,
         )
 
+    def count_beside(self) -> int:
+        """How many files there are besides artifacts."""
+        return len(self._beside.files())
+
     def size(self, session: str) -> int:
         """Bytes that its artifact holds; 0 where there is none."""
         return len(self._known.setdefault(session, Artifact()).content or b"")
@@ -141,7 +106,7 @@ class Artifacts:
         known = self._known.setdefault(session, Artifact())
         if known.path is not None and content is not None:
             _overwrite(known.path, content, stamp=False)
-        known.content, known.inode = _look(known.path)
+        known.content, known.inode = look(known.path)
 
     def _do(self, root: Path, known: Artifact, operation: Damage) -> int | None:
         path, how = known.path, operation.how
@@ -330,13 +295,6 @@ def _overwrite(path: Path, data: bytes, *, stamp: bool) -> None:
         file.truncate()
     if stamp:
         os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
-
-
-def _look(path: Path | None) -> tuple[bytes | None, int]:
-    """What stands there and which file it is; (None, 0) where it is no file."""
-    if path is None or not path.is_file():
-        return None, 0
-    return path.read_bytes(), path.stat().st_ino
 
 
 def _outside(root: Path) -> Path:

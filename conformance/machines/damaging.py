@@ -1,4 +1,5 @@
-"""The damage sweep: every byte of a small log changed, every place at which it may be cut, every run of NUL at its end.
+"""The damage sweep: every byte of a small log changed, every place at which it may be cut, every run of NUL at its end,
+and every file beside the artifacts removed, replaced, cut or put back as it was.
 
 Promises: one program stores a session of a few batches and its neighbour, judged call by call. Then its artifact is
 damaged in each way that the sweep is about; a fresh instance lists, tells, opens and reads, and for torn tails another
@@ -11,9 +12,11 @@ Does not: know a format, or decide what is right.
 from __future__ import annotations
 
 import contextlib
+import copy
 import pickle
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -44,7 +47,7 @@ from conformance.model.operations import (
     Stat,
 )
 
-Ways = Literal["flip", "cut", "nul"]
+Ways = Literal["flip", "cut", "nul", "beside"]
 
 SESSION, NEIGHBOUR = "s1", "s2"
 
@@ -55,6 +58,7 @@ CLAUSES_OF_DAMAGE: dict[Ways, tuple[str, ...]] = {
     "flip": ("FMT-10", "FMT-04", "FMT-05", "FMT-06", "SVC-07"),
     "cut": ("TORN-01", "TORN-02", "SVC-07"),
     "nul": ("FMT-04", "FMT-05", "FMT-10", "TORN-01", "TORN-02", "SVC-07"),
+    "beside": ("FMT-11",),
 }
 """What each of the sweeps can witness; the first one says what it is for."""
 
@@ -62,7 +66,13 @@ TITLES: dict[Ways, str] = {
     "flip": "Each single byte of a small log changed",
     "cut": "A small log cut at each of its bytes",
     "nul": "A small log that reads NUL from each of its bytes on",
+    "beside": "Each file beside the artifacts removed, replaced, emptied, cut, or as it was earlier",
 }
+
+FOREIGN = "This is a note that somebody put here.\n"
+
+EARLIER = 4
+"""As many of the first states of a file are put back; what held fewer is put back as it was last."""
 
 COARSE, MIDDLE = 7, 3
 """Of so many places one is tried in the shortest runs; in ordinary ones, where a crash could leave the same."""
@@ -76,6 +86,19 @@ def stored_program() -> list[Operation]:
     found += [Close(1), Create(1, 2, SessionHeader(NEIGHBOUR, CREATED_AT))]
     found += [Append(2, [sweep_event(NEIGHBOUR, 0)]), Close(2), CloseInstance(1)]
     return found
+
+
+def ways_beside(count: int) -> Iterator[Damage]:
+    """Every damage to each of so many files that are no artifacts."""
+    for number in range(count):
+        yield Damage(SESSION, "unlink", beside=number)
+        yield Damage(SESSION, "directory", beside=number)
+        yield Damage(SESSION, "symlink", data=FOREIGN, beside=number)
+        yield Damage(SESSION, "replace", data=FOREIGN, beside=number)
+        yield Damage(SESSION, "replace", data="", beside=number)
+        yield Damage(SESSION, "cut", start=(-1, -1), beside=number)
+        for version in range(EARLIER):
+            yield Damage(SESSION, "put_back", version=version, beside=number)
 
 
 def ways_of(what: Ways, size: int, stride: int) -> Iterator[Damage]:
@@ -117,8 +140,9 @@ class DamageSweep:
         with contextlib.suppress(BudgetSpent):
             self._run()
         extent = "exhaustive" if self.tried == self.of and self.stride == 1 else "not exhaustive"
-        each = "each byte" if self.stride == 1 else f"one byte in {self.stride}"
-        self.job.coverage = f"{self.what}: {self.tried:,} of {self.of:,} ways, at {each} ({extent})"
+        each = "at each byte" if self.stride == 1 else f"at one byte in {self.stride}"
+        each = "to each file" if self.what == "beside" else each
+        self.job.coverage = f"{self.what}: {self.tried:,} of {self.of:,} ways, {each} ({extent})"
 
     def _run(self) -> None:
         execution = self.job.begin(damages=True)
@@ -126,12 +150,15 @@ class DamageSweep:
             stored = self._store(execution)
             if stored is None:
                 return
-            size = stored.artifacts.size(SESSION)
-            ways = list(ways_of(self.what, size, self.stride))
+            if self.what == "beside":
+                ways = list(ways_beside(stored.artifacts.count_beside()))
+            else:
+                ways = list(ways_of(self.what, stored.artifacts.size(SESSION), self.stride))
             self.of = len(ways)
             for way in ways:
                 self.job.check_budget()
-                self._try(stored, way)
+                with _put_back(stored) if self.what == "beside" else contextlib.nullcontext(stored) as as_it_was:
+                    self._try(as_it_was, way)
                 self.tried += 1
         finally:
             self.job.end(execution)
@@ -200,6 +227,18 @@ class DamageSweep:
         )
 
 
+@contextlib.contextmanager
+def _put_back(stored: _Stored) -> Iterator[_Stored]:
+    """The same storage, all of which is as it was in the end."""
+    kept = stored.root.with_name(f"{stored.root.name}-kept")
+    shutil.copytree(stored.root, kept, symlinks=True)
+    try:
+        yield replace(stored, artifacts=copy.deepcopy(stored.artifacts))
+    finally:
+        shutil.rmtree(stored.root)
+        kept.rename(stored.root)
+
+
 def _looks() -> Iterator[Operation]:
     """A fresh instance asks about both sessions."""
     yield OpenInstance(2)
@@ -233,9 +272,9 @@ def damage_sweeps(tier: Tier) -> tuple[MachineSpec, ...]:
 
 def _stride(what: Ways, tier: Tier) -> int:
     """How many bytes further the next way begins."""
-    if tier.calls < 4:
+    if tier.calls < 4 and what != "beside":
         return COARSE
-    return 1 if what == "flip" or tier.calls > 4 else MIDDLE
+    return 1 if what in ("flip", "beside") or tier.calls > 4 else MIDDLE
 
 
 def _sweep(what: Ways, stride: int) -> MachineSpec:

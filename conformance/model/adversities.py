@@ -121,7 +121,7 @@ HOSTILE: tuple[str, ...] = ("nested", "endless", "bomb")
 
 @dataclass(frozen=True, slots=True)
 class Damage(Operation):
-    """Something other than the backend changes the artifact of a session, behind its back.
+    """Something other than the backend changes the artifact of a session, or a file beside it, behind its back.
 
     Attributes:
         how: one of ``HOW_DAMAGED``. "cut": it ends at ``start``. "nul": the bytes from ``start`` to ``end`` read NUL.
@@ -133,6 +133,8 @@ class Damage(Operation):
             an empty directory has its place. "symlink": a link to a file with ``data``, or, where that is empty, to
             itself at another place. "bom", "crlf": an editor put a byte-order mark in front, or carriage returns before
             its line ends. "hostile": from ``start`` on it holds what ``data``, one of ``HOSTILE``, says.
+        beside: in place of the artifact the file of this number, from 0, among those under the root that are no
+            session's artifact, by name; all stored sessions may need it.
     """
 
     kind: ClassVar[str] = "damage"
@@ -145,6 +147,7 @@ class Damage(Operation):
     other: str = ""
     mask: int = 1
     version: int = 0
+    beside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.model.harm import CORRUPT, SPECIFIC, Harm, harm_of, vague
+from conformance.model.harm import CORRUPT, SPECIFIC, Harm, harm_beside, harm_of, vague
 from conformance.model.harm_seen import check_header, check_read, look_back, refused, underhand
 from conformance.model.history import DamageView, HandleView, Outcome, Raised, Returned, SnapshotView
 from conformance.model.operations import (
@@ -46,6 +46,12 @@ def damage(judge: Judge, call: Call, op: Damage, outcome: Outcome) -> None:
     world, view = judge.world, getattr(outcome, "value", None)
     judge.costs.spoil()
     if not isinstance(view, DamageView) or not view.changed:
+        return
+    if op.beside is not None:
+        for each in list(world.stored.values()):
+            each.harm = harm_beside(each, op, world.step)
+            world.harmed[each.id] = each
+            world.blur(each)
         return
     session = world.stored.get(op.session)
     if session is None:

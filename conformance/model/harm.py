@@ -23,6 +23,11 @@ CORRUPT = frozenset({"SessionPersistenceCorruptionError"})
 UNSUPPORTED = frozenset({"SessionFormatUnsupportedError"})
 SPECIFIC = CORRUPT | UNSUPPORTED
 NOTHING: frozenset[str] = frozenset()
+UNUSABLE = frozenset(
+    "SessionPersistenceError OSError IsADirectoryError NotADirectoryError FileNotFoundError FileExistsError"
+    " PermissionError".split()
+)
+"""What may be said of a file that is no artifact, and cannot be used."""
 
 _FOREIGN = {"replace": "FMT-09", "directory": "FMT-09", "symlink": "FMT-09", "copy": "FMT-06", "hostile": "ID-04"}
 """What is no artifact of the session any more -> the clause about it."""
@@ -134,6 +139,18 @@ def harm_of(
         if op.how == "hostile":
             # What stands behind the log may be taken for a torn tail too.
             harm.refusal, harm.clause, harm.gone = SPECIFIC, "ID-04", "ID-04"
+    return harm
+
+
+def harm_beside(session: Session, op: Damage, step: int) -> Harm:
+    """What may follow where a file is damaged that is no session's artifact, and that this one may need.
+
+    The session is refused in whatever way, or absent as a whole, or right; what is no part of any does nothing.
+    """
+    harm = Harm(op.how, step, list(session.log), low=len(session.log), refusal=SPECIFIC | UNUSABLE, vanish=True)
+    harm.clause = harm.gone = harm.creating = "FMT-11"
+    if session.opaque or session.harm is not None:
+        vague(harm)
     return harm
 
 

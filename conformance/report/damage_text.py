@@ -45,19 +45,21 @@ _WORDS = {
 
 def damage_text(op: Damage, session: str) -> str:
     """One damage: ``--- damage: the artifact of 's1': one byte of it changes``."""
-    return f"--- damage: the artifact of {session}: {_WORDS.get(op.how, op.how)}"
+    what = f"the artifact of {session}" if op.beside is None else f"file {op.beside} of those beside the artifacts"
+    return f"--- damage: {what}: {_WORDS.get(op.how, op.how)}"
 
 
 def damage_lines(op: Damage, outcome: Outcome | None, of: Callable[[object], str]) -> list[str]:
     """The lines of Python that do it; ``of`` gives the expression of a value."""
     view = _view(outcome)
-    session, other = of(op.session), of(op.other)
+    other = of(op.other)
     data = of(op.data if isinstance(op.data, bytes) else op.data.encode())
     start, end, to = (_offset(each, view) for each in (op.start, op.end, op.to))
-    lines = [f"path = artifact(root, {session})"]
+    lines = [f"path = {_place(op, view, of)}"]
     if op.how == "put_back":
         version = None if view is None else view.version
-        return [*lines, f"path.write_bytes(kept{version}[{session}])"] if version is not None else [*lines, "pass"]
+        kept = f"path.write_bytes(kept{version}[{_place(op, view, of)}])"
+        return [*lines, kept] if version is not None else [*lines, "pass"]
     contents = {
         "cut": f"was[:{start}]",
         "nul": f"was[:{start}] + bytes(len(was[{start}:{end}])) + was[{end}:]",
@@ -85,13 +87,20 @@ def kept_lines(
     number: int, operations: Sequence[Operation], outcomes: Mapping[int, Outcome], of: Callable[[object], str]
 ) -> list[str]:
     """The line that copies what call ``number`` left, where one of these operations puts it back; else none."""
-    names = dict.fromkeys(
-        of(each.session)
+    places = dict.fromkeys(
+        _place(each, view, of)
         for call, each in enumerate(operations)
         if isinstance(each, Damage) and (view := _view(outcomes.get(call))) is not None and view.version == number
     )
-    copies = ", ".join(f"{name}: artifact(root, {name}).read_bytes()" for name in names)
-    return [f"kept{number} = {{{copies}}}"] if names else []
+    copies = ", ".join(f"{place}: {place}.read_bytes()" for place in places)
+    return [f"kept{number} = {{{copies}}}"] if places else []
+
+
+def _place(op: Damage, view: DamageView | None, of: Callable[[object], str]) -> str:
+    """The path of what is damaged, as an expression."""
+    if op.beside is None:
+        return f"artifact(root, {of(op.session)})"
+    return f"root / {of(view.path if view is not None else '')}"
 
 
 def _view(outcome: Outcome | None) -> DamageView | None:

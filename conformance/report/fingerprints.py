@@ -77,8 +77,8 @@ class _Shape:
             case Crash(preset=preset, during=during, lost=lost, tear=tear):
                 cut_short = None if during is None else self.of(during)
                 found += [preset, cut_short, sorted({part for _, part, _ in lost}), tear is not None]
-            case Damage(session=session, how=how):
-                found += [self._session(session), how]
+            case Damage(session=session, how=how, beside=beside):
+                found += [self._session(session), how, *(["beside"] if beside is not None else [])]
             case _ if hasattr(operation, "session"):
                 found.append(self._session(operation.session))
         return found

@@ -345,6 +345,22 @@ class index_decides_what_exists(PlainFiles):
         return found
 
 
+@planted(FILES, breaks="FMT-11", report="R144")
+class count_beside_the_log_ends_it(PlainHandle):
+    """How many events there are stands in a file of its own, and what the log holds beyond that is left out."""
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Count them too."""
+        super().write(batch)
+        self.path.with_suffix(".count").write_text(str(self.next_seq))
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Go by the count where there is one."""
+        found, count = super().stored_events(), self.path.with_suffix(".count")
+        text = count.read_text("utf-8", "replace") if count.is_file() else ""
+        return found[: int(text)] if text.isdigit() else found
+
+
 @planted(FILES, breaks="FMT-12", report="R205")
 class marked_record_is_dropped(PlainFiles):
     """A line that an editor touched is no JSON to the reader, and lines like that are skipped."""

@@ -143,6 +143,10 @@ CLAUSES = (
         source="field reports R143, R144, R146, R130, R177, R178",
         needs=_DAMAGED,
         narrower_than=("FMT-04",),
+        reading="The artifact that `location` names is removed, or an older copy put back, and each other file under"
+        " the root is removed, emptied, cut, replaced by something else, or put back as it was earlier. What stands in"
+        " the artifact's own place is judged by FMT-09, TORN-04 or, if it is another session's, FMT-06, and damage"
+        " inside it by FMT-04 and FMT-10: each of them says more exactly what may follow.",
     ),
     Clause(
         id="FMT-12",

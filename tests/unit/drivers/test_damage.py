@@ -104,6 +104,25 @@ def test_gone_and_in_another_shape(shelf: Shelf) -> None:
     assert not shelf.do("flip").changed
 
 
+def test_files_beside_the_artifacts_are_told_by_name(shelf: Shelf) -> None:
+    """Every file under the root that is no session's artifact, with what it held after each call."""
+    (shelf.root / "sub").mkdir()
+    for call, text in ((5, "one"), (6, "two!")):
+        (shelf.root / "sub" / "index").write_text(text)
+        (shelf.root / "lock").touch()
+        shelf.artifacts.note(shelf.root, call)
+    assert shelf.artifacts.count_beside() == 2
+    view = shelf.do("put_back", beside=1, version=0)
+    assert (view.path, view.before, view.after, view.version) == ("sub/index", 4, 3, 5)
+    assert (shelf.root / "sub" / "index").read_text() == "one"
+    assert shelf.do("unlink", beside=0).path == "lock"
+    assert not (shelf.root / "lock").exists()
+    assert shelf.artifacts.count_beside() == 1
+    for beside in (1, 2, -1):
+        assert shelf.do("unlink", beside=beside) == DamageView()
+    assert shelf.path.read_bytes() == WHOLE
+
+
 def test_copy_of_another(shelf: Shelf) -> None:
     """Another session's artifact comes as another file, and that session keeps its own."""
     shelf.meet("t")

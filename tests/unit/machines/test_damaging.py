@@ -14,7 +14,7 @@ from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import Tier, damage_sweeps
-from conformance.machines.damaging import CLAUSES_OF_DAMAGE, DamageSweep, Ways, ways_of
+from conformance.machines.damaging import CLAUSES_OF_DAMAGE, DamageSweep, Ways, ways_beside, ways_of
 from conformance.machines.job import Job
 from conformance.model.operations import Damage
 from tests.unit.machines.laboratories import ROOT
@@ -58,6 +58,7 @@ def test_conforming_backends_are_silent(spec: str, what: Ways) -> None:
         ("last_batch_is_dropped_whatever_it_met", "flip", "FMT-10"),
         ("checksum_is_not_kept", "flip", "FMT-10"),
         ("ends_at_the_first_bad_line", "nul", "FMT-04"),
+        ("count_beside_the_log_ends_it", "beside", "FMT-11"),
     ],
 )
 def test_planted_faults_are_found(name: str, what: Ways, clause: str) -> None:
@@ -70,6 +71,26 @@ def test_planted_faults_are_found(name: str, what: Ways, clause: str) -> None:
         again = run_program(job.backend, program, job.workspace.fresh_root())
         assert again.violation is not None
         assert again.violation.clause == clause
+
+
+@pytest.mark.parametrize("spec", ["jsonl", "jsonl-raw"])
+def test_files_beside_the_artifacts_decide_nothing_alone(spec: str) -> None:
+    """The reference's lock files may be damaged in any way: each way of each file is tried, and nobody is blamed."""
+    with job_for(spec) as job:
+        sweep = DamageSweep(job, "beside", 1)
+        sweep.run()
+        assert job.findings == {}
+        assert sweep.tried == sweep.of == len(list(ways_beside(2)))
+        assert job.coverage == f"beside: {sweep.of} of {sweep.of} ways, to each file (exhaustive)"
+        assert job.witnesses["FMT-11"] > 0
+
+
+def test_where_there_is_nothing_beside_nothing_is_tried() -> None:
+    """A backend with one file for each session and no other is asked nothing here."""
+    with job_for("tests/variants/plain_files.py:plain_files") as job:
+        sweep = DamageSweep(job, "beside", 1)
+        sweep.run()
+        assert (sweep.of, job.witnesses["FMT-11"]) == (0, 0)
 
 
 def test_a_sweep_that_runs_out_of_time_says_so() -> None:
@@ -87,6 +108,7 @@ def test_nothing_is_left_behind() -> None:
     """When a sweep has ended nothing of it is left in the workspace."""
     with job_for("jsonl-raw") as job:
         DamageSweep(job, "cut", 50).run()
+        DamageSweep(job, "beside", 1).run()
         assert [path for path in Path(job.workspace.directory).rglob("*") if path.is_file()] == []
 
 

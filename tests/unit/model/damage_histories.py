@@ -82,6 +82,8 @@ LAST_ROTTEN = damaged("flip", 32, 33, start=(3, 2))
 CUT = damaged("cut", 35, 40, after=35, torn="cut")
 FOREIGN = damaged("replace", 0, 40, after=7, data="foreign")
 GONE = damaged("unlink", after=None)
+BESIDE = damaged("unlink", after=None, beside=0)
+"""A file that is no artifact is gone."""
 # The last batch was not flushed.
 UNFLUSHED = (*OPEN[:-1],)
 UNDER = (*OPEN, GONE)
@@ -114,6 +116,10 @@ FORMATS = (
     case("FMT-11", *STORED, GONE, up(2), opened(2, on=2).raises(NOT_FOUND), wrong=owned(2, on=2)),
     case("FMT-11", *STORED, GONE, up(2), create(2, on=2), wrong=create(2, on=2).raises("OSError")),
     case("FMT-11", *STORED, damaged("put_back", version=5), *LOOK, read(2, TWO), wrong=read(2, [THREE[0], *events(2)])),
+    case("FMT-11", *STORED, BESIDE, *LOOK, read(2, THREE), wrong=read(2, TWO)),
+    case("FMT-11", *STORED, BESIDE, *LOOK, read(2, []).raises("OSError"), wrong=read(2, []).raises("IndexError")),
+    case("FMT-11", *STORED, *NEIGHBOUR, BESIDE, up(2), opened(2, "t", on=2), read(2, events(0)), wrong=read(2, [])),
+    case("FMT-11", *STORED, BESIDE, *LOOK, read(2, THREE), wrong=read(2, [THREE[0], *events(1, mark="x"), THREE[2]])),
     case("FMT-12", *STORED, damaged("bom", 0, 0, after=43), *LOOK, read(2, THREE), wrong=read(2, TWO)),
     case("FMT-12", *STORED, damaged("crlf", 5, 40, after=44), *LOOK, refused(read(2, THREE)), wrong=read(2, [])),
     case("ID-04", *STORED, damaged("hostile", data="nested"), up(2), refused(opened(2, on=2)),

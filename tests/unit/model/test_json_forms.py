@@ -84,6 +84,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "other": st.text(max_size=4),
     "mask": NUMBERS,
     "version": st.integers(-3, 3),
+    "beside": st.none() | st.integers(0, 3),
     "room": NUMBERS,
 }
 CALLS = st.one_of(

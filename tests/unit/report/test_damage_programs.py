@@ -63,10 +63,11 @@ WAYS = [
     Damage("s", "bom"),
     Damage("s", "crlf"),
     Damage("s", "hostile", start=(1, 0), data="nested"),
+    Damage("s", "directory", beside=0),
 ]
 
 
-@pytest.mark.parametrize("damage", WAYS, ids=lambda each: f"{each.how}-{bool(each.data)}")
+@pytest.mark.parametrize("damage", WAYS, ids=lambda each: f"{each.how}-{bool(each.data)}-{each.beside}")
 def test_script_does_the_same_damage(damage: Damage, tmp_path: Path) -> None:
     """The script does to the file what the run did, and its last call answers as the run's did."""
     program = damaging(damage)
@@ -91,6 +92,9 @@ def test_damage_on_one_line() -> None:
     """It is told what became of the artifact, and how large it was and is."""
     damage = Damage("s", "flip", start=(1, 0))
     assert call_text(damage, handle_names(Program())) == '--- damage: the artifact of "s": one byte of it changes'
+    beside = Damage("s", "unlink", beside=2)
+    told = "--- damage: file 2 of those beside the artifacts: it is removed"
+    assert call_text(beside, handle_names(Program())) == told
     view = DamageView("s", 1_200, 1_200, changed=True)
     assert outcome_text(damage, Returned(view)) == "1,200 bytes before, 1,200 bytes now"
     assert outcome_text(damage, Returned(DamageView("s", 9, None, changed=True))) == "9 bytes before, no file now"
@@ -102,3 +106,5 @@ def test_where_it_was_damaged_makes_no_other_bug() -> None:
     one, other = damaging(Damage("s", "flip", start=(1, 0))), damaging(Damage("s", "flip", start=(2, 7)))
     assert fingerprint("FMT-10", one) == fingerprint("FMT-10", other)
     assert fingerprint("FMT-10", one) != fingerprint("FMT-10", damaging(Damage("s", "cut")))
+    beside = damaging(Damage("s", "flip", beside=0))
+    assert fingerprint("FMT-10", one) != fingerprint("FMT-10", beside)
