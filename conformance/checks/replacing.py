@@ -1,6 +1,6 @@
 """Named scenarios about artifacts that are not what they were: foreign, another session's, older, moved, or gone.
 
-At rest, and under handles that are open: FMT-06, FMT-09, FMT-11, SVC-07, SVC-14, DUR-10, MAT-06, REV-04.
+At rest, and under handles that are open: FMT-04, FMT-06, FMT-09, FMT-11, SVC-07, SVC-14, DUR-10, MAT-06, REV-04.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def damage_hides_no_healthy_session(s: Script) -> None:
 UNDER_A_WRITER: list[dict[str, Any]] = [
     {"how": "unlink"},
     {"how": "replace", "data": FOREIGN},
+    {"how": "replace", "data": ""},
     {"how": "directory"},
+    {"how": "symlink", "data": FOREIGN},
     {"how": "cut", "start": (1, 0)},
     {"how": "cut", "start": (-1, -3)},
 ]
@@ -156,6 +158,32 @@ def a_writer_notices_that_its_artifact_is_gone(s: Script) -> None:
     for number, way in enumerate(UNDER_A_WRITER):
         name, w = take_away(s, number, way)
         s.flush(w)
+        find(s, name)
+
+
+ROTS_UNDER_A_WRITER: list[dict[str, Any]] = [
+    {"how": "nul", "start": (1, 0), "end": (2, 0)},
+    {"how": "drop", "start": (1, 0), "end": (2, 0)},
+    {"how": "repeat", "start": (1, 0), "end": (2, 0)},
+    {"how": "swap", "start": (1, 0), "end": (2, 0), "to": (3, 0)},
+    {"how": "insert", "start": (2, -3), "data": "\n{}\n"},
+    {"how": "drop", "start": (1, 5), "end": (2, -5)},
+    {"how": "flip", "start": (1, 3), "mask": 0x80},
+    {"how": "bom"},
+    {"how": "crlf"},
+    {"how": "hostile", "start": (1, 0), "data": "nested"},
+]
+
+
+@scenario("FMT-04", "FMT-12", needs=DAMAGED)
+def what_rots_under_a_writer_is_no_shorter_log(s: Script) -> None:
+    """What was flushed is damaged while somebody owns it: whatever the owner does, nobody is served less or else."""
+    for number, way in enumerate(ROTS_UNDER_A_WRITER):
+        name, w = take_away(s, number, way)
+        s.append(w, batch(4, 2))
+        s.flush(w)
+        find(s, name)
+        s.close(w)
         find(s, name)
 
 

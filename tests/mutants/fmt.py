@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
@@ -233,6 +234,19 @@ class seqs_are_sorted(PlainFiles):
             return [found[seq] for seq in takewhile(found.__contains__, range(len(found)))]
 
         return _read_by(path, sorted_events)
+
+
+@planted(FILES, breaks="FMT-04", report="R149")
+class append_cuts_off_what_it_cannot_read(PlainHandle):
+    """A writer that meets damage in its own log ends the log there, before it gives up."""
+
+    def write_behind(self, data: bytes) -> None:
+        """Look for it first."""
+        lines = self.path.read_bytes()[: self.end].splitlines(keepends=True)
+        sound = sum(map(len, takewhile(_is_json, lines)))
+        if sound < self.end:
+            os.truncate(self.path, sound)
+        super().write_behind(data)
 
 
 @planted(FILES, breaks="FMT-05", report="R081")
