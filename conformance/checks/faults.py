@@ -126,17 +126,19 @@ def a_session_whose_only_writes_failed_never_was(s: Script) -> None:
 @scenario("FAULT-01", "FAULT-02", needs=FAILING)
 def a_name_that_cannot_be_made_is_made_later(s: Script) -> None:
     """The files of a session cannot be opened or named when it is stored first: the same batch is stored later."""
-    for call, error in (("open", "EMFILE"), ("link", "EPERM"), ("rename", "EBUSY"), ("mkdir", "EACCES")):
+    refused = [(call, error) for call in ("open", "link", "rename", "unlink") for error in ("EPERM", "EBUSY", "EACCES")]
+    for call, error in (*refused, ("open", "EMFILE"), ("mkdir", "EACCES"), ("mkdir", "EDQUOT")):
         a = s.instance()
+        name = f"{call}-{error}"
         s.fail(call, error=error, sticky=True)
-        w = s.create(a, call)
+        w = s.create(a, name)
         store(s, w, batch(0, 1))
         s.heal()
         if not s.has(w):
-            w = s.create(a, call)
-        w = again(s, w, batch(0, 1), a, call)
-        see(s, w, instance=a, session=call)
-        end(s, a, call)
+            w = s.create(a, name)
+        w = again(s, w, batch(0, 1), a, name)
+        see(s, w, instance=a, session=name)
+        end(s, a, name)
 
 
 @scenario("FAULT-02", needs=FAILING)
@@ -208,7 +210,8 @@ def an_error_while_reading_is_no_absence(s: Script) -> None:
     s.append(w, batch(0, 3))
     s.close(w)
     s.close_all(a)
-    kinds = ((("read",), "EIO"), (("open",), "EACCES"), (("look",), "EACCES"), (READING, "EIO"))
+    opens = ((("open",), error) for error in ("EACCES", "EPERM", "EBUSY", "EMFILE"))
+    kinds = ((("read",), "EIO"), *opens, (("look",), "EACCES"), (READING, "EIO"))
     for calls, error, nth in (*((*each, 1) for each in kinds), (("read",), "EIO", 3)):
         b = s.instance()
         r = s.open(b)

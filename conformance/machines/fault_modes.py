@@ -72,5 +72,21 @@ GROUPS: dict[str, tuple[Mode, ...]] = {
 }
 """Name of a sweep -> the kinds of faults in it."""
 
+OTHER_ERRORS: dict[str, tuple[Mode, ...]] = {
+    "write": (Mode(("write",), "EFBIG"), Mode(("write",), "EDQUOT"), Mode(("truncate",), "EIO", "landed")),
+    "names": tuple(
+        mode
+        for call in ("open", "rename", "link", "unlink")
+        for mode in (Mode((call,), error) for error in ("EPERM", "EBUSY", "EACCES"))
+    ),
+}
+"""Name of a sweep -> what thorough runs add: each error that a call of these kinds may meet, beside the likely ones."""
+
 BYTE_BY_BYTE = _short_at("byte")
 """Added to the short writes where a sweep has the time for every byte."""
+
+
+def more_modes(name: str, calls: int) -> tuple[Mode, ...]:
+    """What a run whose workloads have so many calls adds to a group."""
+    more = tuple(mode for mode in OTHER_ERRORS.get(name, ()) if mode not in GROUPS[name]) if calls > 4 else ()
+    return (*more, *(BYTE_BY_BYTE if name == "short" and calls > 5 else ()))

@@ -16,7 +16,7 @@ from itertools import count
 
 from conformance.clauses import Need, Violation
 from conformance.drivers.execution import Execution
-from conformance.machines.fault_modes import BYTE_BY_BYTE, GROUPS, Mode
+from conformance.machines.fault_modes import GROUPS, Mode, more_modes
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.machines.sweep import Tier
 from conformance.machines.workloads import PAGE_WIDE, SHORT, sweep_event
@@ -335,9 +335,9 @@ CLAUSES_OF_FAULTS: tuple[str, ...] = tuple(
 
 
 def fault_sweeps(tier: Tier) -> tuple[MachineSpec, ...]:
-    """One sweep for each group of faults; a shallow run looks at the first calls only, a deep one at every byte."""
+    """One sweep for each group of faults; a shallow run looks at the first calls only, a thorough one at all errors."""
     most = FIRST_CALLS if tier.calls < 4 else None
-    return tuple(_spec(name, most, BYTE_BY_BYTE if name == "short" and tier.calls > 5 else ()) for name in GROUPS)
+    return tuple(_spec(name, most, more_modes(name, tier.calls)) for name in GROUPS)
 
 
 def _spec(name: str, most: int | None, more: tuple[Mode, ...]) -> MachineSpec:

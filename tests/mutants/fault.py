@@ -291,6 +291,20 @@ class read_error_is_an_empty_log(PlainHandle):
             return []
 
 
+@planted(FILES, breaks="FAULT-04")
+class busy_file_is_absence(PlainFiles):
+    """A file that somebody else holds is about to go away, so that there is no session."""
+
+    def stored(self, session_id: str) -> Stored | None:
+        """Nothing, where it is busy."""
+        try:
+            return super().stored(session_id)
+        except OSError as problem:
+            if problem.errno == errno.EBUSY:
+                return None
+            raise
+
+
 @planted(FILES, breaks="FAULT-04", report="R278")
 class read_error_is_told_as_corruption(PlainFiles):
     """A file that cannot be read is damaged."""

@@ -13,7 +13,7 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines.fault_modes import ALL_BUT_ONE, BYTE_BY_BYTE, GROUPS, Mode
+from conformance.machines.fault_modes import ALL_BUT_ONE, BYTE_BY_BYTE, GROUPS, Mode, more_modes
 from conformance.machines.faulting import FaultSweep
 from conformance.machines.job import BudgetSpent, Job
 from conformance.model.operations import Crash, Fail, Program
@@ -164,6 +164,19 @@ def test_deep_runs_look_at_every_byte() -> None:
         hit = [each.nth for each in faults_in(job) if each.place == "byte" and not each.error]
         assert hit == list(range(1, len(hit) + 1))
         assert len(hit) >= 2
+
+
+def test_thorough_runs_meet_every_error() -> None:
+    """Each error of the disk model comes of each kind of call that it belongs to; ordinary runs have likely ones."""
+    assert all(more_modes(name, 4) == () for name in GROUPS)
+    assert more_modes("short", 5) == ()
+    assert more_modes("short", 6) == BYTE_BY_BYTE
+    modes = [mode for name in GROUPS for mode in (*GROUPS[name], *more_modes(name, 5))]
+    every = {(call, mode.error) for mode in modes for call in mode.calls}
+    named = {(call, error) for call in ("open", "rename", "link", "unlink") for error in ("EPERM", "EBUSY", "EACCES")}
+    written = {("write", error) for error in ("EIO", "ENOSPC", "EDQUOT", "EFBIG")}
+    assert named | written | {("open", "EMFILE"), ("close", "EIO"), ("sync", "EIO"), ("read", "EIO")} <= every
+    assert len(set(modes)) == len(modes)
 
 
 def test_only_failed_syncs_are_followed_by_a_loss_of_power() -> None:
