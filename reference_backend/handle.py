@@ -222,13 +222,15 @@ class WriteHandle(_Handle):
             # Nothing to write or sync: three small looks at the file are cheaper than a thread.
             self.writer.verify()
             return
-        await self._turns.take(self._start_flush)
+        mark = self._live.mark
+        await self._turns.take(lambda: self._start_flush(mark))
 
     async def flush_in_sweep(self) -> None:
         """The service's flush of this handle: one that is being closed is left to its close, and waited for."""
         try:
             if not self.is_closing:
-                await self._turns.take(self._start_flush_unless_closing)
+                mark = self._live.mark
+                await self._turns.take(lambda: None if self.is_closing else self._start_flush(mark))
         finally:
             if self.is_closing:
                 await self.close()
@@ -252,11 +254,8 @@ class WriteHandle(_Handle):
         self._live.begin(taken, all_of_it=False)
         return self._start(taken.without_refusal(), self.writer.append, lines, len(batch), goes_on=True)
 
-    def _start_flush(self) -> asyncio.Future[None]:
-        return self._start(self._take_all(), self.writer.flush)
-
-    def _start_flush_unless_closing(self) -> asyncio.Future[None] | None:
-        return None if self.is_closing else self._start_flush()
+    def _start_flush(self, mark: int) -> asyncio.Future[None]:
+        return self._start(self._begin(self._live.take_due(self.writer.next_seq, mark)), self.writer.flush)
 
     def _drain_soon(self) -> None:
         self._service.jobs.spawn(self._drain())
@@ -279,10 +278,9 @@ class WriteHandle(_Handle):
         if not self._live:
             # Something that was called before the window ended has stored it all, or a close has given it up.
             return None
-        return self._start(self._take_all(), _nothing_more)
+        return self._start(self._begin(self._live.take_due(self.writer.next_seq)), _nothing_more)
 
-    def _take_all(self) -> Taken:
-        taken = self._live.take(self.writer.next_seq)
+    def _begin(self, taken: Taken) -> Taken:
         self._live.begin(taken, all_of_it=True)
         return taken
 
@@ -330,7 +328,7 @@ class WriteHandle(_Handle):
     async def _give_up(self) -> None:
         try:
             async with self._turns.last():
-                taken = self._take_all()
+                taken = self._begin(self._live.take(self.writer.next_seq))
                 await in_thread(self._store_and_release, taken)
         finally:
             self._live.stop()

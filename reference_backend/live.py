@@ -18,7 +18,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -94,6 +94,7 @@ class LiveQueue:
         self._under_way = 0
         self._window: asyncio.TimerHandle | None = None
         self._is_due = False
+        self._due = 0
         self._is_silent = False
 
     def __len__(self) -> int:
@@ -147,6 +148,18 @@ class LiveQueue:
                 break
             lines.append(event.line)
         return Taken(b"".join(lines), len(lines), refused)
+
+    def take_due(self, next_seq: int, due: int | None = None) -> Taken:
+        """All that waits and continues the log; refused only for what was published before that ``mark``.
+
+        A later event may stand behind an append that is in line: then it does not fit yet, and is left where it is.
+
+        Args:
+            due: by default the mark at the end of the latest window.
+        """
+        taken = self.take(next_seq)
+        is_later = self._stored + taken.count >= (self._due if due is None else due)
+        return replace(taken, refused=None) if is_later else taken
 
     def begin(self, taken: Taken, *, all_of_it: bool) -> None:
         """These events are being stored now; no window is theirs any more.
@@ -217,6 +230,7 @@ class LiveQueue:
     def _end_window(self) -> None:
         self._window = None
         self._is_due = True
+        self._due = self.mark
         self._window_ended()
 
 
