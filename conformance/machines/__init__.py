@@ -8,7 +8,7 @@ from conformance.machines.failing import FAILING
 from conformance.machines.faulting import fault_sweeps
 from conformance.machines.job import Finding, Job, MachineSpec
 from conformance.machines.overlapping import OVERLAPPING, OVERLAPPING_CRASHES, OVERLAPPING_FAULTS
-from conformance.machines.publishing import PUBLISHING, PUBLISHING_FAULTS
+from conformance.machines.publishing import PUBLISHING, PUBLISHING_FAULTS, PUBLISHING_OVERLAPS
 from conformance.machines.sequential import SEQUENTIAL
 from conformance.machines.sweep import Tier, sweeps
 
@@ -16,6 +16,7 @@ MACHINES: tuple[MachineSpec, ...] = (
     SEQUENTIAL,
     OVERLAPPING,
     PUBLISHING,
+    PUBLISHING_OVERLAPS,
     OVERLAPPING_FAULTS,
     OVERLAPPING_CRASHES,
     PUBLISHING_FAULTS,

@@ -1,5 +1,5 @@
-"""The live machine: sessions that publish, in virtual time, with appends by hand, barriers, owners that come and go,
-and storage that fails and heals.
+"""The live machines: sessions that publish, in virtual time, with appends by hand, barriers, owners that come and go,
+storage that fails and heals, or all of it in flight at once (``live_overlaps``).
 
 A program is made from seeded choices and performed step by step. Time passes between its calls by parts of the declared
 window, to the microsecond before and behind its end.
@@ -7,12 +7,15 @@ window, to the microsecond before and behind its end.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from conformance.clauses import Need, Violation
 from conformance.contract import Capabilities, SessionHeader
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.machines.live_overlaps import live_overlapping_program
 from conformance.machines.overlapping import STRIDE
 from conformance.model.operations import (
     Append,
@@ -211,8 +214,14 @@ def publishing_program(choices: Choices, capabilities: Capabilities, *, fails: b
     return operations
 
 
-def hunt(job: Job, *, fails: bool) -> None:
+Make = Callable[[Choices, Capabilities], list[Operation]]
+
+
+def hunt(job: Job, make: Make, *, fails: bool = False) -> None:
     """Perform program after program until the job's examples or time are used up; findings are left in the job.
+
+    Args:
+        make: makes one. fails: storage may fail in them.
 
     Raises:
         SetupError: the backend could not be opened. NotMeasured: it does to its files what the kit cannot see.
@@ -223,7 +232,7 @@ def hunt(job: Job, *, fails: bool) -> None:
             choices = SeededChoices(job.seed * STRIDE + number)
             execution = job.begin(alone=True, crashes=fails, counts_left=False)
             try:
-                for operation in publishing_program(choices, job.backend.capabilities, fails=fails):
+                for operation in make(choices, job.backend.capabilities):
                     job.check_budget()
                     execution.do(operation)
             except Violation as violation:
@@ -240,7 +249,7 @@ PUBLISHING = MachineSpec(
     clauses=tuple(f"LIVE-{number:02}" for number in (1, 2, 3, 6, 7, 8, 10, 12, 13)),
     needs=frozenset({Need.LIVE, Need.CLOCK}),
     title="what sessions publish is stored in order and in time, whatever else is called",
-    hunt=lambda job: hunt(job, fails=False),
+    hunt=lambda job: hunt(job, publishing_program),
 )
 
 PUBLISHING_FAULTS = MachineSpec(
@@ -248,5 +257,13 @@ PUBLISHING_FAULTS = MachineSpec(
     clauses=("LIVE-04", "LIVE-05", "LIVE-10", "LIVE-13"),
     needs=frozenset({Need.LIVE, Need.CLOCK, Need.FAULTS}),
     title="what sessions publish while storage fails is kept in order, told and stored once",
-    hunt=lambda job: hunt(job, fails=True),
+    hunt=lambda job: hunt(job, partial(publishing_program, fails=True), fails=True),
+)
+
+PUBLISHING_OVERLAPS = MachineSpec(
+    name="live-overlap",
+    clauses=("LIVE-12", "LIVE-03", "LIVE-13", "LIVE-06", "LIVE-07", "LIVE-08", "LIVE-10", "SEQ-08", "FRESH-03"),
+    needs=frozenset({Need.LIVE, Need.CLOCK}),
+    title="what sessions publish beside calls in flight, cancelled ones too, is stored in order, and once",
+    hunt=lambda job: hunt(job, live_overlapping_program),
 )

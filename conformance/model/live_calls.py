@@ -175,7 +175,7 @@ def _meets(judge: Judge, op: Operation, outcome: Outcome) -> bool:
         if isinstance(op, Flush):
             _seeded(judge, op, outcome)
         # Each of them is judged, also behind one that ends the call.
-        taken = [_barrier(judge, op, session, outcome) for session, _ in list(flowing(judge))]
+        taken = [barrier(judge, op, session, outcome) for session, _ in list(flowing(judge))]
         return any(taken)
     return False
 
@@ -245,7 +245,7 @@ def _append(judge: Judge, op: Append, outcome: Outcome) -> bool:
     return False
 
 
-def _barrier(judge: Judge, op: Operation, session: Session, outcome: Outcome) -> bool:
+def barrier(judge: Judge, op: Operation, session: Session, outcome: Outcome) -> bool:
     """LIVE-03, 05, 06, 13 and 14: a barrier stores all that was published before it, or says why not."""
     live, owner = session.live, session.owner
     mine = owner is not None and (

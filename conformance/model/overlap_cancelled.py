@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from conformance.model import overlap_live
 from conformance.model.batches import is_event
 from conformance.model.history import Completion, Returned
 from conformance.model.operations import (
@@ -82,6 +83,9 @@ def _landed(phase: Phase, flight: Flight) -> bool | None:
         here = each.instance == flight.instance and each.begin > flight.end
         if here and at >= len(value) and (each.op.length is None or at < each.op.length):
             return False
+    if flight.session in phase.signalled:
+        # That the log goes on behind it does not say whose events those are: published ones may be counted too.
+        return None
     for each in appends:
         at = each.op.events[0]["seq"] if each.resolved else None
         if each.kind == "SessionContiguityError" and each.op.handle == flight.op.handle:
@@ -169,6 +173,8 @@ def _cancelled_close(judge: Judge, phase: Phase, flight: Flight, handle: Handle)
     # Nobody was told that it resolved: it is no barrier, and the handle is closed all the same.
     session = handle.session
     owned = handle.owns
+    if owned and judge.world.trouble is None:
+        overlap_live.drained(judge, session)
     handle.closed = handle.unheard = True
     end_ownership(handle)
     if owned and judge.world.trouble is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from conformance.model import fault_rules, overlap_views
+from conformance.model import fault_rules, live_calls, overlap_live, overlap_views
 from conformance.model.batches import is_event
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import (
@@ -58,6 +58,7 @@ def begin(judge: Judge, phase: Phase) -> None:
     world = judge.world
     for session in (*world.stored.values(), *world.pending.values()):
         phase.lengths[session.serial] = len(session.log)
+        overlap_live.begin(phase, session)
         for number in world.instances:
             seen, certain = world.visible(number, session.id)
             if seen is session and certain:
@@ -94,10 +95,14 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     landed = settle(phase)
     for each in flights:
         each.landed = landed.get(id(each))
-    views = [each for each in flights if each.is_view and overlap_views.is_beside_a_change(phase, each)]
+    views = [
+        each
+        for each in flights
+        if overlap_live.is_beside_a_drain(phase, each) or overlap_views.is_beside_a_change(phase, each)
+    ]
     beside = set(map(id, views))
     ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
-    order = arrange(judge.world, phase, ordered)
+    order = arrange(judge.world, phase, overlap_live.in_turn(phase, ordered))
     if not order.decided:
         _blur(judge, [name for name in {each.session for each in flights} if name is not None])
         return
@@ -105,6 +110,8 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         if flight.part is not None:
             judge.about(flight.ended)
             _swept(judge, phase, flight, flight.part)
+        elif phase.signalled and overlap_live.settles(judge, phase, flight):
+            continue
         elif flight.cancelled:
             judge.about(flight.ended)
             cancelled(judge, phase, flight, landed.get(id(flight)), _situation(judge, phase, flight))
@@ -214,6 +221,7 @@ def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
             judge.witness("CLOSE-02")
             return True
         beside = close is not None and close.begin < flight.end
+        beside = beside or overlap_live.may_be_closed(phase, flight)
         if flight.kind == CLOSED and (beside or phase.closing(flight.instance, flight)):
             handle = judge.world.handles.get(op.handle)
             if isinstance(op, Append) and handle is not None:
@@ -267,6 +275,8 @@ def _swept(judge: Judge, phase: Phase, flight: Flight, number: int) -> None:
             return
         cover(judge.world, handle, "failing service flush")
         return
+    if flight.resolved and overlap_live.waiting(handle.session) and not handle.session.opaque:
+        live_calls.barrier(judge, Flush(number), handle.session, outcome)
     cover(judge.world, handle, "service flush")
     judge.witness("FLUSH-01")
 

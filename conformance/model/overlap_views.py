@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from conformance.model import overlap_live
 from conformance.model.batches import is_event, range_is_bad
 from conformance.model.blame import promised
 from conformance.model.history import SnapshotView
@@ -16,8 +17,10 @@ from conformance.model.operations import (
     Close,
     CloseInstance,
     Create,
+    Dispose,
     Flush,
     FlushInstance,
+    HubFlush,
     ListSessions,
     OpenSession,
     Read,
@@ -112,6 +115,7 @@ def _least(judge: Judge, phase: Phase, view: Flight, session: Session) -> int:
         own = each.before(view) and each.instance == view.instance
         if each.resolved and (own or any(_covers(bar, each) and bar.before(view) for bar in phase.changes())):
             found = max(found, length)
+    found = max(found, overlap_live.least(phase, view, session))
     for each in phase.of(session.id):
         if isinstance(each.op, Read) and each.instance == view.instance and each.before(view):
             found = max(found, _reaches(each))
@@ -123,13 +127,16 @@ def _covers(barrier: Flight, append: Flight) -> bool:
         return False
     if isinstance(barrier.op, FlushInstance):
         return barrier.instance == append.instance
+    if barrier.is_on_hub:
+        return overlap_live.covers(barrier, append.session, append.instance, append.begin)
     return isinstance(barrier.op, _OF_A_HANDLE) and barrier.op.handle == append.op.handle
 
 
 def _most(phase: Phase, view: Flight, session: Session) -> int:
     """How many events it may see."""
     found = phase.lengths.get(session.serial, 0)
-    return max([found, *(length for each, length in _appends(phase, session) if each.begin < view.end)])
+    ends = [*_appends(phase, session), *overlap_live.stored_ends(phase, session)]
+    return max([found, *(length for each, length in ends if each.begin < view.end)])
 
 
 def _reaches(read: Flight) -> int:
@@ -172,7 +179,10 @@ def _read(judge: Judge, phase: Phase, view: Flight) -> None:
         return
     if close is not None and close.begin < view.end and view.kind == CLOSED:
         return
+    if overlap_live.may_be_closed(phase, view):
+        return
     value = getattr(view.outcome, "value", None)
+    overlap_live.shown(judge, phase, view, session, _reaches(view))
     least, most = _least(judge, phase, view, session), _most(phase, view, session)
     wanted = f"a prefix of the log, of {least} to {most} events, from seq {op.offset} on"
     if not isinstance(value, list):
@@ -272,7 +282,7 @@ def _beside_a_repair(phase: Phase, view: Flight, session: Session) -> str:
     return ""
 
 
-_HURRIED = {Flush: "SEQ-05", FlushInstance: "FLUSH-01", Close: "CLOSE-06"}
+_HURRIED = {Flush: "SEQ-05", FlushInstance: "FLUSH-01", Close: "CLOSE-06", HubFlush: "LIVE-03", Dispose: "LIVE-06"}
 
 
 def _hurried_barrier(phase: Phase, view: Flight, session: Session, upto: int) -> str:
@@ -312,8 +322,9 @@ def _snapshot(judge: Judge, phase: Phase, view: Flight, session: Session, value:
     difference = headers_differ(session.header, value.header, exact=judge.capabilities.numbers == "exact")
     if difference:
         judge.fail("SVC-01", "the header given to create", f"header{difference}")
-    least, most = _least(judge, phase, view, session), _most(phase, view, session)
     count = value.event_count
+    overlap_live.shown(judge, phase, view, session, count if type(count) is int else 0)
+    least, most = _least(judge, phase, view, session), _most(phase, view, session)
     if count is not None:
         most += len(_ghosts(judge, phase, view, session))
         if type(count) is not int or not least <= count <= most:

@@ -18,17 +18,24 @@ from conformance.model.operations import (
     Close,
     CloseInstance,
     Create,
+    Dispose,
     Flush,
     FlushInstance,
+    HubCreate,
+    HubFlush,
     OpenSession,
     Operation,
     Overlap,
+    Publish,
     Read,
     Step,
 )
 
 _ON_HANDLES = (Append, Flush, Close)
 _BY_HANDLE = (Read, *_ON_HANDLES)
+
+ON_HUB = (HubCreate, Publish, HubFlush, Dispose)
+"""What a session does on its hub."""
 
 _NOT_MADE = Skipped()
 
@@ -50,7 +57,7 @@ class Flight:
         part: of a service flush, the handle that it is looked at for; it does one after the other.
         instant: microseconds within which two calls are made at the same time.
         op: the operation. outcome: what came of it.
-        is_view: it changes nothing. is_on_handle: it changes something through a handle.
+        is_view: it changes nothing. is_on_handle: it changes something through a handle. is_on_hub: through the hub.
         gives_owner: it asks for a handle that owns.
         resolved: it returned. cancelled: its caller gave it up.
         given_up: its caller cancelled it, though it may have ended before that came to it.
@@ -73,6 +80,7 @@ class Flight:
     is_view: bool = field(init=False)
     is_on_handle: bool = field(init=False)
     gives_owner: bool = field(init=False)
+    is_on_hub: bool = field(init=False)
     resolved: bool = False
     cancelled: bool = False
     given_up: bool = False
@@ -87,6 +95,7 @@ class Flight:
         self.is_view = kind in VIEWS
         self.is_on_handle = kind in _ON_HANDLES
         self.gives_owner = kind is Create or (kind is OpenSession and op.access == "write")
+        self.is_on_hub = kind in ON_HUB
 
     def ends(self, ended: Completion, end: int) -> None:
         """The call has ended."""
@@ -133,7 +142,9 @@ class Phase:
         begun: the overlap itself. instant: as of each of its flights.
         places: handle -> (instance, session id), of the handles that there were before, and those made meanwhile.
         floors: (instance, session serial) -> how many events a call of that instance had to see when it began.
-        lengths: session serial -> how many events its log had then.
+        lengths: session serial -> how many events its log had then, with what waited for it.
+        waiting: session serial -> the instance of its owner, where published events waited then.
+        signalled: ids of the sessions that the hub has to do with in it, or that had something waiting.
         shown: handle -> how many events its reads had shown by then.
         ended, closed: the instances and the handles that were closed by then.
         rested: the place at which the backend had come to rest.
@@ -144,6 +155,8 @@ class Phase:
     instant: int = 0
     floors: dict[tuple[int, int], int] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
+    waiting: dict[int, int] = field(default_factory=dict)
+    signalled: set[str] = field(default_factory=set)
     shown: dict[int, int] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()
     closed: frozenset[int] = frozenset()
@@ -168,6 +181,8 @@ class Phase:
             self.rested = self.time
             self.time += 1
         instance, session = self._about(op)
+        if isinstance(op, ON_HUB) and session is not None:
+            self.signalled.add(session)
         overlap = self.begun.operation
         rows = overlap.rows if isinstance(overlap, Overlap) else ()
         step = rows[event.client - 1][event.step] if event.client else None

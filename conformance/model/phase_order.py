@@ -18,10 +18,13 @@ from conformance.model.operations import (
     Close,
     CloseInstance,
     Create,
+    Dispose,
     Flush,
     FlushInstance,
+    HubFlush,
     OpenSession,
     Operation,
+    Publish,
 )
 from conformance.model.phase import Flight, Phase
 
@@ -114,6 +117,8 @@ class _Scene:
             return self._created(flight, found)
         if isinstance(op, OpenSession):
             return self._opened(flight, found)
+        if flight.is_on_hub:
+            return self._signalled(flight, found)
         if isinstance(op, FlushInstance) and flight.resolved:
             return None if op.instance in self.ended else self._swept(op.instance)
         return self
@@ -184,6 +189,17 @@ class _Scene:
             return None
         return None if flight.kind == MISSING and seen else self
 
+    def _signalled(self, flight: Flight, found: _Id) -> _Scene:
+        """What came of a signal of the hub for the session of that owner; an event may be stored from now on."""
+        owners = [handle for where, handle in found.owners if where == flight.instance]
+        if isinstance(flight.op, Dispose):
+            return self._closed(owners[0]) if owners else self
+        if not owners or not flight.resolved or found.state == "stored":
+            return self
+        if isinstance(flight.op, HubFlush):
+            return self._with(flight.session, replace(found, state="stored"))
+        return self._with(flight.session, replace(found, state="appended")) if isinstance(flight.op, Publish) else self
+
     def _closed(self, handle: int) -> _Scene:
         where, name = self.phase.places.get(handle, (-1, ""))
         found = self.ids.get(name, _UNKNOWN)
@@ -242,7 +258,7 @@ def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
     return Order(flights, fits=False, decided=nodes < MOST_NODES)
 
 
-_GO_ON = (Close, Flush, FlushInstance, CloseInstance)
+_GO_ON = (Close, Flush, FlushInstance, CloseInstance, HubFlush, Dispose)
 """What goes on when its caller gives it up."""
 
 
@@ -277,7 +293,10 @@ def _predecessors(phase: Phase, flights: list[Flight]) -> dict[int, frozenset[in
         for other, one in enumerate(flights):
             if one is each:
                 continue
-            if swept and (_is_whole_sweep(one) or _is_whole_sweep(each)):
+            if _is_ordered_by_hub(one, each):
+                # What is done through the hub takes effect in the order of the calls, among itself and beside others.
+                comes_first = one.begin < each.begin
+            elif swept and (_is_whole_sweep(one) or _is_whole_sweep(each)):
                 comes_first = _beside_sweep(one, each, ends[other])
             elif lines[place] is not None and lines[place] == lines[other] and not _may_skip(one, each):
                 comes_first = one.begin < each.begin
@@ -287,6 +306,18 @@ def _predecessors(phase: Phase, flights: list[Flight]) -> dict[int, frozenset[in
                 found.add(id(one))
         before[id(each)] = frozenset(found)
     return before
+
+
+def _is_ordered_by_hub(one: Flight, other: Flight) -> bool:
+    """Whether one is a signal of the hub, and the other is about the same session and may change it.
+
+    When a close beside it lets go of the session is another matter.
+    """
+    if one.session is None or one.session != other.session or not (one.is_on_hub or other.is_on_hub):
+        return False
+    if any(isinstance(each.op, Close) for each in (one, other)):
+        return False
+    return all(each.is_on_hub or each.is_on_handle or each.part is not None for each in (one, other))
 
 
 def _beside_sweep(one: Flight, other: Flight, end: int) -> bool:

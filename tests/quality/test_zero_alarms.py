@@ -46,6 +46,7 @@ EXAMPLES = {
     "overlap-faults": 20,
     "overlap-crashes": 10,
     "live": 30,
+    "live-overlap": 40,
     "live-faults": 30,
 }
 if IS_SOAK:
@@ -57,6 +58,7 @@ if IS_SOAK:
         "overlap-faults": 1_000,
         "overlap-crashes": 1_000,
         "live": 1_000,
+        "live-overlap": 2_000,
         "live-faults": 1_000,
     }
 """Programs of a machine in one run."""

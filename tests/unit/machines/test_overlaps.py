@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from conformance.contract import Capabilities
+from conformance.machines.live_overlaps import live_overlapping_program
 from conformance.machines.overlap_reduce import fewer_calls, one_after_the_other, plainer_calls
 from conformance.machines.overlaps import overlapping_program
-from conformance.model.operations import Append, Close, Flush, Overlap, Program, Read, Stat, Step
-from conformance.sim import SeededChoices
+from conformance.model.operations import Append, Close, Flush, Operation, Overlap, Program, Read, Stat, Step
+from conformance.sim import Choices, SeededChoices
+
+Make = Callable[[Choices, Capabilities], list[Operation]]
 
 FILES = Capabilities()
 MEMORY = Capabilities(durability="none", storage="memory")
@@ -24,24 +27,30 @@ OVERLAP = Overlap(
 )
 
 
+MAKERS = pytest.mark.parametrize("make", [overlapping_program, live_overlapping_program])
+
+
+@MAKERS
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("capabilities", [FILES, MEMORY], ids=["files", "memory"])
-def test_same_choices_make_the_same_program(seed: int, capabilities: Capabilities) -> None:
+def test_same_choices_make_the_same_program(seed: int, capabilities: Capabilities, make: Make) -> None:
     """A program follows from its choices alone, and holds an overlap."""
-    first = overlapping_program(SeededChoices(seed), capabilities)
-    assert first == overlapping_program(SeededChoices(seed), capabilities)
+    first = make(SeededChoices(seed), capabilities)
+    assert first == make(SeededChoices(seed), capabilities)
     assert any(isinstance(each, Overlap) for each in first)
 
 
-def test_other_choices_make_other_programs() -> None:
+@MAKERS
+def test_other_choices_make_other_programs(make: Make) -> None:
     """Hardly two seeds make the same program."""
-    assert len({repr(overlapping_program(SeededChoices(seed), FILES)) for seed in range(50)}) > 45
+    assert len({repr(make(SeededChoices(seed), FILES)) for seed in range(50)}) > 45
 
 
+@MAKERS
 @pytest.mark.parametrize("seed", range(20))
-def test_program_is_read_back_equal(seed: int) -> None:
+def test_program_is_read_back_equal(seed: int, make: Make) -> None:
     """A drawn program comes back equal from its JSON form."""
-    program = Program(tuple(overlapping_program(SeededChoices(seed), FILES)))
+    program = Program(tuple(make(SeededChoices(seed), FILES)))
     assert Program.from_json(program.to_json()) == program
 
 

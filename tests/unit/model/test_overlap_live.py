@@ -1,0 +1,134 @@
+"""What sessions publish beside calls in flight: hand-written histories of right and wrong answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.model.judge import judge_history
+from tests.unit.model.histories import (
+    CLOSED,
+    CONTIGUITY,
+    OWNED,
+    Step,
+    append,
+    close,
+    events,
+    flush,
+    opened,
+    owned,
+    read,
+    snap,
+    stat,
+    sweep,
+)
+from tests.unit.model.live_histories import LIVE, ONE, STORED, TWO, dispose, gap, hub_flush, publish
+from tests.unit.model.overlap_histories import cancelled, look, together, told_history
+
+(LATER,) = publish(*events(1))
+(NEXT,) = publish(*events(2))
+(MISFIT,) = publish(*events(7))
+THIRD = append(1, events(2))
+
+ALLOWED = {
+    "what waits is shown beside a flush, or not": (
+        *(*TWO, opened(2), together("f+ r+ q+ r- f- q-", f=hub_flush(), r=read(2, []), q=read(2, events(0, 2)))),
+        read(2, events(0, 2)),
+    ),
+    "an event that is stored at once is shown to a read under way": (
+        *(*ONE, opened(2), together("r+ p+ p- r-", r=read(2, events(0, 2)), p=LATER)),
+        read(2, events(0, 2)),
+    ),
+    "one look shows what waits, and another that began before it does not": (
+        *ONE,
+        opened(2),
+        together("s+ r+ r- s-", s=stat(snap(1, 0)), r=read(2, [])),
+    ),
+    "a refused append was told of what came while it was in line": (
+        *TWO,
+        together("a+ p+ p- a-", a=append(1, events(5)).raises(CONTIGUITY, expected=3, got=5), p=NEXT),
+    ),
+    "a flush rejects for a misfit that came while it was under way": (
+        *ONE,
+        together("f+ p+ p- f-", f=gap(flush(1), 7, 1), p=MISFIT),
+    ),
+    "whom an event goes to beside a close nobody can say": (
+        *(*ONE, together("c+ p+ p- c-", c=close(1), p=LATER), opened(2), read(2, events(0))),
+    ),
+    "a flush beside a close is told that the handle is closed": (
+        *(*ONE, together("f+ c+ f- c-", f=hub_flush().raises(CLOSED), c=close(1)), opened(2), read(2, events(0))),
+    ),
+    "what is called on a handle beside its session's end is refused": (
+        *ONE,
+        together("d+ a+ r+ a- r- d-", d=dispose(), a=append(1, events(1)).raises(CLOSED), r=read(1, []).raises(CLOSED)),
+        *(opened(2), read(2, events(0))),
+    ),
+    "beside a cancelled close, and the flush behind it, the session is owned still": (
+        *ONE,
+        together("c+ c- f+ f- w+ w-", c=cancelled(close(1)), f=cancelled(hub_flush()), w=owned(2).raises(OWNED)),
+        *(owned(3), read(3, events(0))),
+    ),
+    "a cancelled flush stores or does not": (
+        *(*ONE, together("f+ f-", f=cancelled(hub_flush())), opened(2), read(2, [])),
+        *(read(2, events(0)), flush(1)),
+    ),
+    "an append behind what waits is cancelled and is not there": (
+        *(*TWO, together("a+ a-", *look([]), a=cancelled(THIRD)), *publish(*events(2)), hub_flush()),
+        *(opened(2), read(2, events(0, 3))),
+    ),
+}
+"""What publishing beside calls in flight may come to, in words -> a history of it."""
+
+BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
+    "an append takes the seq of an event that waits": (
+        "LIVE-12",
+        (*TWO, together("a+ f+ a- f-", a=append(1, events(1)), f=hub_flush())),
+    ),
+    "a flush is refused for an event that stands behind an append in line": (
+        "LIVE-03",
+        (
+            *STORED,
+            together("f+ a+ p+ p- f- a-", f=gap(hub_flush(), 2, 1), a=append(1, events(1)), p=NEXT),
+        ),
+    ),
+    "a second flush resolves, and what it covers is not there": (
+        "LIVE-03",
+        (
+            *(*ONE, opened(2)),
+            together("f+ p+ p- g+ f- g- r+ r-", f=hub_flush(), p=LATER, g=hub_flush(), r=read(2, events(0))),
+        ),
+    ),
+    "a sweep resolves, and what waited before it is not there": (
+        "LIVE-13",
+        (*TWO, opened(2), together("s+ s- r+ c+ c- r-", s=sweep(), r=read(2, []), c=append(1, events(2)))),
+    ),
+    "a cancelled close drops what waited": (
+        "CLOSE-04",
+        (*ONE, together("c+ c-", c=cancelled(close(1))), owned(2), read(2, [])),
+    ),
+    "a read shows what nobody has published yet": (
+        "FRESH-03",
+        (*ONE, opened(2), together("r+ f+ r- f- p+ p-", r=read(2, events(0, 2)), f=hub_flush(), p=LATER)),
+    ),
+    "a signal beside a close never ends": (
+        "LIVE-03",
+        (*ONE, together("c+ f+ c- f-", c=close(1), f=hub_flush().hangs())),
+    ),
+}
+"""A mistake in words -> the clause that it breaks, and a history that ends with it."""
+
+
+@pytest.mark.parametrize("told", ALLOWED)
+def test_what_surprises_and_is_right(told: str) -> None:
+    """None of these histories is called wrong."""
+    found = judge_history(told_history(ALLOWED[told]), LIVE).violation
+    assert found is None, found
+
+
+@pytest.mark.parametrize("told", BLAMED)
+def test_mistake_is_blamed_on_its_clause(told: str) -> None:
+    """What was done wrong is blamed where it shows."""
+    clause, steps = BLAMED[told]
+    assert judge_history(told_history(steps[:-1]), LIVE).violation is None
+    found = judge_history(told_history(steps), LIVE).violation
+    assert found is not None
+    assert found.clause == clause
