@@ -6,8 +6,10 @@ nothing is, and the next point is tried in the next session.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from conformance.checks.registry import scenario
-from conformance.checks.script import CREATED_AT, Script, batch, header, step
+from conformance.checks.script import CREATED_AT, Script, batch, event, header, step
 from conformance.clauses import Need
 from conformance.contract import SessionHeader
 from conformance.model.operations import (
@@ -18,6 +20,8 @@ from conformance.model.operations import (
     FlushInstance,
     ListSessions,
     OpenSession,
+    Operation,
+    Publish,
     Read,
     Stat,
 )
@@ -185,3 +189,31 @@ def a_cancelled_look_changes_nothing(s: Script) -> None:
         length += 1
     s.flush(w)
     s.read(s.open(a))
+
+
+@scenario("CLOSE-04", "LIVE-13", needs=(Need.LIVE, Need.CANCEL))
+def a_cancelled_close_stores_what_was_published(s: Script) -> None:
+    """A close is cancelled at every point while published events wait: it goes on, and they are stored all the same."""
+    _give_up_behind_published(s, Close)
+
+
+@scenario("LIVE-12", "SEQ-08", needs=(Need.LIVE, Need.CANCEL))
+def a_cancelled_append_takes_nothing_along(s: Script) -> None:
+    """An append by hand is cancelled at every point, behind what was published: that is stored all the same, once."""
+    _give_up_behind_published(s, lambda writer: Append(writer, batch(3, 1)))
+
+
+def _give_up_behind_published(s: Script, call: Callable[[int], Operation]) -> None:
+    a = s.instance()
+    for number, point in enumerate(POINTS):
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.hub_create(a, name)
+        first = step(Append(w, batch(0, 1)), waits=False)
+        published = [step(Publish(a, name, event(seq))) for seq in (1, 2)]
+        s.overlap([first, *published, step(call(w), cancels=[point])], jobs=_paces(number))
+        s.close(w)
+        v = s.open(a, name, "write")
+        s.read(v)
+        s.append(v, batch(s.log_length(v), 1))
+        s.close(v)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch, event, step
 from conformance.clauses import Need
-from conformance.model.operations import Append, Dispose, HubFlush, OpenSession, Publish, Read
+from conformance.model.operations import Append, Dispose, Flush, FlushInstance, HubFlush, OpenSession, Publish, Read
 
 LIVE = (Need.LIVE,)
 TIMED = (Need.LIVE, Need.CLOCK)
@@ -110,6 +110,22 @@ def a_flush_waits_for_the_drain_under_way(s: Script) -> None:
             jobs=DRAINS,
         )
     s.read(s.open(a))
+
+
+@scenario("LIVE-03", "LIVE-13", needs=LIVE)
+def a_flush_covers_what_came_during_another(s: Script) -> None:
+    """Events are published while a flush is under way, and flushed: they are there when that flush resolves."""
+    a = s.instance()
+    for number, jobs in enumerate((DRAINS, DRAINS[3:], (6, 6, 6))):
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.hub_create(a, name)
+        publish(s, a, 0, 1, session=name)
+        for seq, flush in enumerate((HubFlush(a, name), Flush(w), FlushInstance(a)), 1):
+            s.overlap(
+                [step(flush, waits=False), step(Publish(a, name, event(seq)), after=5_000), step(flush), step(Read(w))],
+                jobs=jobs,
+            )
 
 
 @scenario("LIVE-03", "LIVE-01", needs=(*TIMED, Need.CANCEL))
@@ -308,6 +324,26 @@ def appends_by_hand_beside_a_drain(s: Script) -> None:
     s.wait(1)
     s.flush(w)
     s.read(s.open(a))
+
+
+@scenario("LIVE-12", "LIVE-03", needs=LIVE)
+def appends_by_hand_in_the_turn_of_publication(s: Script) -> None:
+    """Between a publication and an append lies no turn of the loop, or one: the append overtakes nothing.
+
+    The flush was called before the last event came, which stands behind an append in line; it is no business of its.
+    """
+    a = s.instance()
+    for number, jobs in enumerate((DRAINS, DRAINS[3:], (), DRAINS)):
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.hub_create(a, name)
+        published = [step(Publish(a, name, event(seq)), waits=bool(number % 2)) for seq in range(2)]
+        taken = step(Append(w, batch(1, 1, mark="overtakes")), waits=False)
+        first, last = (step(Append(w, batch(seq, 1)), waits=False) for seq in (2, 3))
+        flush = step(HubFlush(a, name), waits=False)
+        s.overlap([*published, taken, first, flush, last, step(Publish(a, name, event(4)))], jobs=jobs)
+        s.hub_flush(a, name)
+        s.read(w)
 
 
 @scenario("LIVE-14", needs=LIVE)

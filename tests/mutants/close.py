@@ -8,6 +8,7 @@ from types import TracebackType
 from planting import (
     BUFFERED,
     FILES,
+    FRAMES,
     MEMORY,
     QUEUED,
     ROWS,
@@ -18,6 +19,7 @@ from planting import (
     QueuedFiles,
     QueuedHandle,
     RowsHandle,
+    WriteHandle,
     planted,
 )
 
@@ -255,3 +257,17 @@ class second_service_close_waits_for_ever(QueuedFiles):
         if self.closing is not None and not self.closed:
             await asyncio.get_running_loop().create_future()
         await super().close()
+
+
+@planted(FRAMES, breaks="CLOSE-04")
+class cancelled_close_gives_up_what_waits(WriteHandle):
+    """Who breaks a close off is taken to have no more interest in what was published."""
+
+    async def close(self) -> None:
+        """Empty the queue on the way out."""
+        try:
+            await super().close()
+        except asyncio.CancelledError:
+            while len(self._live) > self._live._under_way:
+                self._live._events.pop()
+            raise

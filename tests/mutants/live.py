@@ -112,6 +112,18 @@ class cancelled_signal_loses_what_it_took(Signals):
         await super().flush(session_id)
 
 
+@planted(SIGNALS, breaks="LIVE-03", also=("LIVE-14",))
+class signal_joins_the_one_under_way(Signals):
+    """Two flushes by the hub are one, also where the second was called for what came after the first."""
+
+    async def flush(self, session_id: str) -> None:
+        """Wait for the one that runs, if there is one."""
+        running = self.__dict__.setdefault("running", {})
+        if session_id not in running or running[session_id].done():
+            running[session_id] = asyncio.ensure_future(super().flush(session_id))
+        await asyncio.shield(running[session_id])
+
+
 @planted(SIGNALS, breaks="LIVE-03")
 class signal_does_not_wait_for_a_drain(Signals):
     """``session/flush`` takes a drain that is under way for its own, and does not wait for it."""
@@ -423,6 +435,45 @@ class append_overtakes_what_waits(WriteHandle):
         taken = self._live.take(self.writer.next_seq, before=mark)
         assert_contiguous(batch, self.writer.next_seq + taken.count, session_id=self.id)
         return self._start(Taken(b"", 0, None), self.writer.append, lines, len(batch))
+
+
+@planted(FRAMES, breaks="LIVE-12")
+class append_overtakes_what_has_just_come(WriteHandle):
+    """What is published is in line only when the loop has come round twice, and an append passes it until then."""
+
+    ripe = 0
+
+    def publish(self, event: SessionEvent) -> None:
+        """Let it be seen in a while."""
+        super().publish(event)
+        self._live._loop.call_soon(self._live._loop.call_soon, setattr, self, "ripe", self._live.mark)
+
+    def _start_append(self, batch: list[SessionEvent], lines: bytes, mark: int) -> asyncio.Future[None]:
+        """Go behind what is seen."""
+        return super()._start_append(batch, lines, min(mark, self.ripe))
+
+
+@planted(FRAMES, breaks="LIVE-12", also=("LIVE-13", "LIVE-14"))
+class cancelled_append_takes_along_what_waits(WriteHandle):
+    """An append that is cancelled empties the queue, of its own events as it believes."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Clean up."""
+        try:
+            await super().append(events)
+        except asyncio.CancelledError:
+            while len(self._live) > self._live._under_way:
+                self._live._events.pop()
+            raise
+
+
+@planted(LIVE_QUEUE, breaks="LIVE-12", also=("LIVE-03", "LIVE-13"))
+class flush_trips_over_what_came_later(LiveQueue):
+    """A flush in line takes what waits when its turn comes, and is refused for what stands behind a later append."""
+
+    def take_due(self, next_seq: int, due: int | None = None) -> Taken:
+        """Whatever is there."""
+        return self.take(next_seq)
 
 
 @planted(FRAMES, breaks="LIVE-12")
