@@ -70,6 +70,26 @@ def a_flush_of_published_events_fails_loudly(s: Script) -> None:
         s.read(s.open(a, name))
 
 
+@scenario("LIVE-04", "LIVE-06", needs=FAILING)
+def a_warning_names_the_very_session(s: Script) -> None:
+    """Sessions whose ids are parts of each other are open; what fails of one is told of that one, and no other."""
+    a = s.instance()
+    for name, other in (("one", "one-more"), ("two-more", "two")):
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.hub_create(a, name)
+        s.append(s.create(a, other), batch(0, 1))
+        s.fail("write", error="EIO", sticky=True)
+        publish(s, a, 1, 1, session=name)
+        s.wait(1)
+        s.read_warnings()
+        s.hub_dispose(a, name)
+        s.close(w)
+        s.read_warnings()
+        s.heal()
+
+
 @scenario("LIVE-04", needs=FAILING)
 def newer_events_do_not_make_it_try_again(s: Script) -> None:
     """Storage is down and many events come at once: what failed is not tried again for each of them."""

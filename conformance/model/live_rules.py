@@ -15,6 +15,7 @@ from conformance.model.live_state import Waiting
 from conformance.model.operations import Flood, HubCreate, Publish, ReadWarnings, filler
 from conformance.model.transitions import materialise
 from conformance.model.values import plain
+from conformance.model.words import text_names
 
 if TYPE_CHECKING:
     from conformance.model.judge import Call, Judge
@@ -103,11 +104,12 @@ def read_warnings(judge: Judge, call: Call, op: ReadWarnings, outcome: Outcome) 
     value = getattr(outcome, "value", None)
     if not isinstance(value, WarningsView):
         return
+    known = {each.session.id for each in judge.world.handles.values()}
     for session in judge.world.live.values():
         if session.live is None or not session.live.owes:
             continue
         clause, session.live.owes = session.live.owes, ""
-        if not any(session.id in each for each in value.messages):
+        if not any(text_names(each, session.id, known) for each in value.messages):
             judge.fail(
                 clause,
                 f"a warning in the log of the program that names the session {session.id!r:.80}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.model.history import (
@@ -103,14 +103,22 @@ def names_session(error: ErrorView, session_id: str) -> bool:
     """Whether a member of a group names the session: by attribute, in its text or in a note (FLUSH-02)."""
     return (
         error.session_id == session_id
-        or _stands_in(session_id, error.message)
-        or any(_stands_in(session_id, note) for note in error.notes)
+        or text_names(error.message, session_id)
+        or any(text_names(note, session_id) for note in error.notes)
         or any(names_session(member, session_id) for member in error.members)
     )
 
 
-def _stands_in(session_id: str, text: str) -> bool:
-    """Whether the id stands in the text by itself: ``s1`` is not named by ``s10``."""
+def text_names(text: str, session_id: str, others: Iterable[str] = ()) -> bool:
+    """Whether a text names the session: the id stands in it as ``repr`` gives it, or as a word of its own.
+
+    ``s1`` is not named by ``s10``, nor by ``s1.5`` or ``s1-b``; a full stop may follow it.
+
+    Args:
+        others: ids of other sessions. Where one of them that is longer stands in the text, what it holds is none.
+    """
+    for other in sorted((each for each in others if session_id in each and each != session_id), key=len, reverse=True):
+        text = text.replace(other, " ")
     if repr(session_id) in text:
         return True
-    return re.search(rf"(?<![\w.-]){re.escape(session_id)}(?![\w-])", text) is not None
+    return re.search(rf"(?<![\w.-]){re.escape(session_id)}(?![\w-]|\.\w)", text) is not None

@@ -278,6 +278,19 @@ class failure_is_logged_without_a_name(WriteHandle):
             logging.getLogger("torntail.reference").warning("published events could not be stored", exc_info=True)
 
 
+@planted(FRAMES, breaks="LIVE-04")
+class failure_is_logged_for_the_latest_session(WriteHandle):
+    """The warning names the session that was opened last, whichever failed."""
+
+    async def _drain(self) -> None:
+        """Look who came last."""
+        try:
+            await self._turns.take(self._start_drain)
+        except Exception:
+            latest = list(self._service._owners)[-1]
+            logging.getLogger("torntail.reference").warning("session %r: storing failed", latest, exc_info=True)
+
+
 @planted(FRAMES, breaks="LIVE-05", also=("LIVE-10", "LIVE-14"), report="R076")
 class flush_takes_a_failure_for_a_success(WriteHandle):
     """A failed drain has cleared the mark by which a flush sees that something waits."""
