@@ -27,7 +27,7 @@ from conformance.drivers.leftovers import Baseline
 from conformance.drivers.live import Hubs, Warnings
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
-from conformance.drivers.overlapping import Clients, Deaf, Ears
+from conformance.drivers.overlapping import MAKING, Clients, Deaf, Ears
 from conformance.drivers.premises import Premises
 from conformance.drivers.storage_faults import StorageFaults
 from conformance.drivers.watchdog import Watchdog
@@ -256,8 +256,7 @@ class InProcessDriver(StorageFaults, Calls):
                 self._run(operation, clients.run(), call, acknowledged=acknowledged)
                 self._host.rest(REST_US)
         except NeverEnded as error:
-            for client, step in clients.in_flight:
-                ears.ended(client, step, Hung(str(error)))
+            clients.break_off(str(error), getattr(error.__cause__, "inside", ""))
         except SimRefused as error:
             raise SetupError(f"backend {self.backend.name!r} at {operation.kind}: {error}") from error
 
@@ -306,7 +305,9 @@ class InProcessDriver(StorageFaults, Calls):
 
     def _watched(self, what: str) -> contextlib.AbstractContextManager[None]:
         dog = self._watchdog
-        return _NOBODY if dog is None else dog.watching(f"backend {self.backend.name!r}: {what}", self._host.remember)
+        if dog is None:
+            return _NOBODY
+        return dog.watching(f"backend {self.backend.name!r}: {what}", self._host.remember, MAKING.get)
 
     def _begin_life(self, left: Left | None) -> None:
         """Begin to record: at first with everything above the root in place, and later in what a crash left."""

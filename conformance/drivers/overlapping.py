@@ -9,12 +9,20 @@ from __future__ import annotations
 import asyncio
 import types
 from collections.abc import Coroutine, Generator
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from conformance.drivers.outcomes import scribble
-from conformance.model.history import RESOLVED, Cancelled, Outcome, Returned, Value
+from conformance.model.history import RESOLVED, Cancelled, Hung, Outcome, Returned, Skipped, Value
 from conformance.model.operations import Append, Operation, Overlap, Step
 from conformance.model.values import clone
+
+MAKING: ContextVar[str] = ContextVar("making", default="")
+"""The call of an overlap that code is run for, and its client; tasks and jobs of the backend inherit it."""
+
+
+def _named(call: Operation, client: int, number: int) -> str:
+    return f"{call.kind} of client {client}, its step {number + 1}"
 
 
 class Ears(Protocol):
@@ -77,6 +85,17 @@ class Clients:
         """(client, step) of the calls that have begun and not ended, in the order in which they began."""
         return tuple(self._in_flight)
 
+    def break_off(self, told: str, by: str = "") -> None:
+        """Nothing goes on any more: what is in flight never ended.
+
+        Args:
+            by: as ``MAKING`` said, the one call that held the thread. The others then came to no end because of it.
+        """
+        names = {at: _named(self._overlap.rows[at[0] - 1][at[1]].call, *at) for at in self._in_flight}
+        for client, number in self.in_flight:
+            held_up = by in names.values() and names[client, number] != by
+            self._ears.ended(client, number, Skipped() if held_up else Hung(told))
+
     async def run(self) -> None:
         """Return when every call of every client has ended."""
         loop = asyncio.get_running_loop()
@@ -113,6 +132,7 @@ class Clients:
                 await task
 
     async def _call(self, client: int, number: int, step: Step, made: Coroutine[Any, Any, Value]) -> None:
+        MAKING.set(_named(step.call, client, number))
         self._ears.begun(client, number, step.call)
         self._in_flight[client, number] = None
         outcome: Outcome
@@ -123,6 +143,7 @@ class Clients:
             outcome = Cancelled() if step.cancels else self._caller.observed(error)
         except Exception as error:  # noqa: BLE001 - whatever a backend raises is an observation.
             outcome = self._caller.observed(error)
+        MAKING.set("")
         del self._in_flight[client, number]
         self._ears.ended(client, number, outcome)
 

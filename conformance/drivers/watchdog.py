@@ -27,7 +27,14 @@ class WallHang(BaseException):
     """A call held the thread past its limit.
 
     Not an ``Exception``: a backend's own ``except Exception`` must not take it for a fault of its storage.
+
+    Attributes:
+        inside: which of several calls at once it was, or "".
     """
+
+    def __init__(self, told: str, inside: str = "") -> None:
+        super().__init__(told)
+        self.inside = inside
 
 
 def _waited_s() -> float:
@@ -37,6 +44,10 @@ def _waited_s() -> float:
             return int(told.read().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
         return 0.0
+
+
+def _nothing() -> str:
+    return ""
 
 
 def _forget(error: BaseException) -> None:
@@ -52,24 +63,31 @@ class Watchdog:
     def __init__(self, limit_s: float = LIMIT_S) -> None:
         self._limit_s = limit_s
         self._call = ""
+        self._inside: Callable[[], str] = _nothing
         self._remember: Callable[[BaseException], None] = _forget
         self._since: float | None = None
         self._seen: float | None = None
         self._waited = 0.0
         self._armed = False
 
-    def watch(self, call: str, remember: Callable[[BaseException], None]) -> None:
-        """A call begins; ``remember`` is told of the interrupt too, for a task of the backend may swallow it."""
-        self._call, self._remember, self._since = call, remember, time.monotonic()
+    def watch(self, call: str, remember: Callable[[BaseException], None], inside: Callable[[], str] = _nothing) -> None:
+        """A call begins; ``remember`` is told of the interrupt too, for a task of the backend may swallow it.
+
+        Args:
+            inside: asked in the code that holds the thread: which of several calls at once that is, or "".
+        """
+        self._call, self._remember, self._inside, self._since = call, remember, inside, time.monotonic()
 
     def rest(self) -> None:
         """No call is under way."""
         self._since = None
 
     @contextlib.contextmanager
-    def watching(self, call: str, remember: Callable[[BaseException], None]) -> Iterator[None]:
+    def watching(
+        self, call: str, remember: Callable[[BaseException], None], inside: Callable[[], str] = _nothing
+    ) -> Iterator[None]:
         """From begin to end of a call; as ``watch``."""
-        self.watch(call, remember)
+        self.watch(call, remember, inside)
         try:
             yield
         finally:
@@ -84,7 +102,9 @@ class Watchdog:
             self._seen, self._waited = since, _waited_s()
         if time.monotonic() - since - (_waited_s() - self._waited) > self._limit_s:
             self._since = None
-            hang = WallHang(f"{self._call} held the thread for more than {self._limit_s:.0f} s of wall time")
+            inside = self._inside()
+            call = f"{self._call}, {inside}," if inside else self._call
+            hang = WallHang(f"{call} held the thread for more than {self._limit_s:.0f} s of wall time", inside)
             self._remember(hang)
             raise hang
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ import pytest
 
 from conformance.contract import Backend, SessionHeader
 from conformance.drivers.execution import ProgramResult, run_program
+from conformance.drivers.watchdog import Watchdog
 from conformance.machines.overlaps import overlapping_program
 from conformance.model.history import Cancelled, Completion, Hung, Outcome, Raised, Returned
 from conformance.model.history_forms import event_to_json
@@ -182,3 +184,23 @@ def test_history_does_not_hang_on_the_seed_of_hashes(tmp_path: Path) -> None:
     ]
     assert found[0] == found[1]
     assert len(found[0]) > 1_000
+
+
+def test_call_that_holds_the_thread_is_named(tmp_path: Path) -> None:
+    """Of several calls in flight the one is told to have hung whose code held the thread, in a task of its own too."""
+    watchdog = Watchdog(0.0)
+
+    async def flush() -> None:
+        async def hold() -> None:
+            for _ in range(2):
+                watchdog._tick(signal.SIGALRM, None)
+
+        await asyncio.ensure_future(hold())
+
+    waits = (Step(Append(1, [EVENT]), waits=False), Step(Read(1), after=10))
+    rows = (waits, (Step(Flush(1)),))
+    result = run_program(flushing(flush), Program((*BEGIN, Overlap(rows))), tmp_path / "root", watchdog=watchdog)
+    found = ends(result)
+    assert isinstance(found[2, 0], Hung)
+    assert "flush of client 2, its step 1" in found[2, 0].detail
+    assert [at for at, outcome in found.items() if isinstance(outcome, Hung)] == [(2, 0)]
