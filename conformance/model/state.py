@@ -278,6 +278,7 @@ class World:
         live: serial -> session, of those that have published to a handle.
         published: (instance, id) of the sessions on the hub of each instance.
         failing: how storage fails now, or None.
+        open_takes: virtual microseconds that an open took at most which owns, made alone; None before the first.
     """
 
     stored: dict[str, Session] = field(default_factory=dict)
@@ -302,6 +303,7 @@ class World:
     live: dict[int, Session] = field(default_factory=dict)
     published: set[tuple[int, str]] = field(default_factory=set)
     failing: Fail | None = None
+    open_takes: int | None = None
 
     def visible(self, instance: int, session_id: str) -> tuple[Session | None, bool]:
         """What this instance sees under an id: (session or None, certain)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 from planting import (
@@ -46,6 +47,24 @@ class owner_is_waited_for(PlainFiles):
             except SessionAlreadyOwnedError:
                 await asyncio.sleep(0.01)
         return await super().open(session_id, access)
+
+
+@planted(FILES, breaks="OWN-01")
+class owner_is_given_a_moment_to_go(PlainFiles):
+    """A session in use is refused when its owner has not let go within a few milliseconds of being asked to."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Wait for the release, and not for long."""
+        if access == "write" and session_id in self.writers:
+            gone = self.__dict__.setdefault("gone", {}).setdefault(session_id, asyncio.Event())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(gone.wait(), 0.005)
+        return await super().open(session_id, access)
+
+    def release(self, handle: PlainHandle) -> None:
+        """Tell who waits."""
+        super().release(handle)
+        self.__dict__.setdefault("gone", {}).pop(handle.id, asyncio.Event()).set()
 
 
 @planted(MEMORY, breaks="OWN-01", report="R002", sentinel=True)

@@ -15,8 +15,9 @@ CLAUSES = (
         level="must",
         area="OWN",
         statement="A session has one writer in an instance: while a write handle is active, opening the session for"
-        " writing there again is refused with `SessionAlreadyOwnedError`, straight away and without waiting. The"
-        " handle from `create` counts as such a writer even before anything is stored.",
+        " writing there again is refused with `SessionAlreadyOwnedError`, straight away: no timer is waited for,"
+        " however short, in the hope that the writer goes. The handle from `create` counts as such a writer even before"
+        " anything is stored.",
         source=f"{_OWNERSHIP}; R009, R001",
         narrower_than=("OWN-13",),
     ),
