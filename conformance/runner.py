@@ -17,7 +17,7 @@ from conformance import __version__
 from conformance.checks import Scenario
 from conformance.checks.script import Script
 from conformance.clauses import CLAUSES, Need, Violation
-from conformance.drivers.errors import KitError, NotMeasured, SetupError
+from conformance.drivers.errors import KitError, NotMeasured, SetupError, Undecided
 from conformance.drivers.execution import ProgramResult, run_program
 from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.journal import Journal
@@ -221,6 +221,7 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
     if isinstance(item.check, MachineSpec):
         plan.ledger.due += plan.part(item.check) or 0.0
         plan.ledger.seconds += time.monotonic() - begun
+    run.job.tell_orders()
     doubt = run.job.doubt
     failed = any(isinstance(event, FailureFound) for event in events)
     broken = any(isinstance(event, KitErrorFound) for event in events)
@@ -234,8 +235,8 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             programs=run.job.programs,
             operations=run.job.operations,
             witnesses=dict(run.job.witnesses),
-            unmeasured=() if doubt is None else tuple(each for each in item.clauses if _is_recorded(each)),
-            coverage=run.job.coverage,
+            unmeasured=tuple(each for each in item.clauses if _is_in_doubt(each, doubt)),
+            coverage="" if isinstance(item.check, Scenario) else run.job.coverage,
             crash_states=run.job.crash_states,
             crash_bound=run.job.crash_bound,
         ),
@@ -277,9 +278,11 @@ def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
     return found
 
 
-def _is_recorded(clause: str) -> bool:
-    """Whether a verdict on the clause rests on a recording of the disk."""
-    return not RECORDED.isdisjoint(CLAUSES[clause].needs)
+def _is_in_doubt(clause: str, doubt: NotMeasured | None) -> bool:
+    """Whether a verdict on the clause rests on what could not be measured: a recording, or an order of calls."""
+    if doubt is None:
+        return False
+    return isinstance(doubt, Undecided) or not RECORDED.isdisjoint(CLAUSES[clause].needs)
 
 
 def _listing(program: Program) -> str:

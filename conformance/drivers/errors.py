@@ -25,3 +25,7 @@ class NotMeasured(Exception):
 
     The message is the reason, with the way out.
     """
+
+
+class Undecided(NotMeasured):
+    """Of too many overlaps nobody can say in which order their calls took effect, so that they were not judged."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from conformance.clauses import CLAUSES, Need, Violation
 from conformance.contract import Backend
-from conformance.drivers.errors import KitError, NotMeasured
+from conformance.drivers.errors import KitError, NotMeasured, Undecided
 from conformance.drivers.execution import Execution
 from conformance.drivers.journal import Journal
 from conformance.drivers.watchdog import Watchdog
@@ -26,6 +26,10 @@ ANY_CLAUSE: Callable[[str], bool] = lambda clause: True  # noqa: E731
 
 PATIENCE = 150
 """Programs that may be tried in a row while a failure is made smaller, none of them shorter, before that ends."""
+
+MOST_UNDECIDED = 0.01
+"""The share of overlaps whose order may stay undecided. Each hides what its sessions hold, and few programs break a
+rule; of conforming backends not one in two thousand is undecided."""
 
 
 class BudgetSpent(BaseException):
@@ -64,6 +68,7 @@ class Job:
         spent: the hunt was ended by its budget.
         coverage: one line that says what a sweep covered, or "".
         crash_states, crash_bound: see ``ItemFinished``.
+        orders, undecided: overlaps that were put in order, and those for which that was given up.
         presets: the kinds of crashes to withstand, the weakest adversary first.
         doubt: why nothing that this hunt may come to would be true, or None.
     """
@@ -88,6 +93,8 @@ class Job:
     coverage: str = ""
     crash_states: int = 0
     crash_bound: int = 0
+    orders: int = 0
+    undecided: int = 0
     presets: tuple[str, ...] = ()
     doubt: NotMeasured | None = None
     _shrink_until: float | None = None
@@ -130,6 +137,8 @@ class Job:
         if self.journal is not None:
             self.journal.end()
         self.operations += len(execution.operations)
+        self.orders += execution.judge.orders
+        self.undecided += execution.judge.undecided
         if counted:
             self.witnesses.update(execution.witnesses)
         for root in self._roots:
@@ -169,6 +178,19 @@ class Job:
         if limit is not None and time.monotonic() > limit:
             self.spent = True
             raise BudgetSpent
+
+    def tell_orders(self) -> None:
+        """Say how many overlaps were put in order, where the item is about them; too few make a doubt."""
+        if self.orders and not self.coverage:
+            self.coverage = (
+                f"{self.item.rpartition('::')[2]}: the order of calls was decided in"
+                f" {self.orders - self.undecided:,} of {self.orders:,} overlaps"
+            )
+        if self.undecided > MOST_UNDECIDED * self.orders and self.doubt is None:
+            self.doubt = Undecided(
+                f"in {self.undecided:,} of {self.orders:,} overlaps the order of calls was not decided, and what they"
+                f" left was not judged (at most {MOST_UNDECIDED:.0%} may be so): make fewer sessions share one overlap"
+            )
 
     def forget_frames(self) -> None:
         """The hunt is over: an exception keeps the frames that it was raised through, and all that was drawn there."""

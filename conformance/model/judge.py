@@ -146,6 +146,7 @@ class Judge:
         phase: the overlap under way, or None.
         void: the program is outside of what the contract speaks about, and nothing of it is judged any more.
         signal: the clause about the signal of a hub that a barrier is judged for, or "".
+        orders, undecided: overlaps that were put in order, and those of them for which the search was given up.
     """
 
     def __init__(self, capabilities: Capabilities, *, located: bool = True) -> None:
@@ -161,6 +162,7 @@ class Judge:
         self.phase: Phase | None = None
         self.void = False
         self.signal = ""
+        self.orders = self.undecided = 0
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
         self._current: int | None = None

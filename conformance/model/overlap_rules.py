@@ -103,8 +103,10 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     beside = set(map(id, views))
     ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
     order = arrange(judge.world, phase, overlap_live.in_turn(phase, ordered))
+    judge.orders += 1
     if not order.decided:
-        _blur(judge, [name for name in {each.session for each in flights} if name is not None])
+        judge.undecided += 1
+        _give_up(judge, phase, flights)
         return
     for flight in order.flights:
         if flight.part is not None:
@@ -388,6 +390,17 @@ def _is_part_of(phase: Phase, sweep: Flight, owner: Flight) -> bool:
     """Whether a service flush that resolved was called behind the call that gave this handle, and before its close."""
     close = phase.close_of(owner.op.handle)
     return sweep.resolved and owner.before(sweep) and (close is None or sweep.begin < close.begin)
+
+
+def _give_up(judge: Judge, phase: Phase, flights: list[Flight]) -> None:
+    """Of what these calls were about nothing is judged any more; a call of the service is about all its sessions."""
+    names = {each.session for each in flights}
+    if any(isinstance(each.op, FlushInstance | CloseInstance) for each in flights):
+        names |= {name for _, name in phase.places.values()}
+    _blur(judge, sorted(filter(None, names)))
+    for each in flights:
+        if isinstance(each.op, CloseInstance) and each.op.instance in judge.world.instances:
+            judge.world.instances[each.op.instance].closed = True
 
 
 def _blur(judge: Judge, names: list[str]) -> None:

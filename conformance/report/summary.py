@@ -35,8 +35,13 @@ _LEVEL_WORDS = (("must", "must"), ("should", "should"), ("claim", "claimed"))
 _RULED_OUT = (Verdict.NOT_CLAIMED, Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED, Verdict.NOT_BUILT)
 
 
-_SUBJECTS = {"crash": "crashes", "fault": "faults", "damage": "damage"}
-"""Kind of a sweep -> what its line of coverage begins with."""
+_SUBJECTS = {
+    "crash": "crashes",
+    "fault": "faults",
+    "damage": "damage",
+    **dict.fromkeys(("overlap", "overlap-faults", "overlap-crashes", "live-overlap"), "overlaps"),
+}
+"""Kind of a sweep or a machine -> what its line of coverage begins with."""
 
 
 def _sweep_kind(item: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from conformance.clauses import UnknownClauseError
 from conformance.drivers.errors import SetupError, UsageError
 from conformance.machines import MachineSpec
+from conformance.model import phase_order
 from conformance.report.events import FailureFound, ItemFinished, ReportEvent
 from conformance.runner import Item, Plan, Settings, make_plan, run, run_item
 
@@ -226,3 +227,18 @@ def test_what_a_module_captures_while_it_is_imported_is_seen(tmp_path: Path) -> 
     assert plan.rulings["DUR-02"].reason == ""
     item = next(item for item in plan.items if not item.skip)
     assert [event.outcome for event in run_item(plan, item) if isinstance(event, ItemFinished)] == ["passed"]
+
+
+@pytest.mark.parametrize(("nodes", "outcome"), [(phase_order.MOST_NODES, "passed"), (0, "not measured")])
+def test_orders_that_stay_undecided_are_told(
+    nodes: int, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine says of how many overlaps the order was decided; where too few were, nothing of it is a pass."""
+    monkeypatch.setattr(phase_order, "MOST_NODES", nodes)
+    plan = make_plan(Settings(backend="memory", state=tmp_path, max_examples=300, seed=3))
+    item = next(each for each in plan.items if each.id == "conformance::machine::overlap")
+    ended = run_item(plan, item, share=600.0)[-1]
+    assert isinstance(ended, ItemFinished)
+    assert ended.outcome == outcome
+    assert "the order of calls was decided in" in ended.coverage
+    assert ended.unmeasured == (item.clauses if nodes == 0 else ())
