@@ -123,7 +123,16 @@ class JsonlPersistence:
         owners = list(self._owners.values())
         sweeps = [self.jobs.spawn(owner.flush_in_sweep()) for owner in owners]
         await _all_ended(sweeps)
-        _raise_failures("flush", [(owner.id, task) for owner, task in zip(owners, sweeps, strict=True)])
+        closes: dict[WriteHandle, asyncio.Task[None]] = {}
+        # What was closed when its sweep had come past is waited for too, as long as anything of that is under way.
+        while late := [each for each in owners if each.is_closing and each not in closes]:
+            closes |= {each: self.jobs.spawn(each.close()) for each in late}
+            await _all_ended([closes[each] for each in late])
+        flushed = [
+            (owner.id, task if task.exception() else closes.get(owner, task))
+            for owner, task in zip(owners, sweeps, strict=True)
+        ]
+        _raise_failures("flush", flushed)
 
     async def close(self) -> None:
         """Drain and close every handle; again is nothing.

@@ -242,6 +242,38 @@ def a_sweep_names_a_close_that_fails(s: Script) -> None:
         s.heal()
 
 
+@scenario("FLUSH-03")
+def a_sweep_waits_for_a_close_that_comes_during_it(s: Script) -> None:
+    """A handle is closed when a service flush has come past it, and is busy with another: that close is waited for."""
+    a = s.instance()
+    for number, jobs in enumerate(PACES):
+        w, v = s.create(a, f"w{number}"), s.create(a, f"v{number}")
+        for handle in (w, v):
+            s.append(handle, batch(0, 1))
+        s.flush(w)
+        slow = [step(Append(v, batch(seq, 1)), waits=False) for seq in (1, 2)]
+        first = step(Append(w, batch(1, 1)), after=15_000, waits=False)
+        last = [first, *(step(Append(w, batch(seq, 1)), waits=False) for seq in (2, 3))]
+        s.overlap([*slow, step(FlushInstance(a))], [*last, step(Close(w))], jobs=jobs)
+        s.read(s.open(a, f"w{number}"))
+
+
+@scenario("FLUSH-03", needs=(Need.FAULTS,))
+def a_sweep_names_a_close_that_fails_during_it(s: Script) -> None:
+    """The same on failing storage, of which the handle that is closed hears only then: the sweep says so too."""
+    a = s.instance()
+    for number, jobs in enumerate(PACES):
+        w, v = s.create(a, f"w{number}"), s.create(a, f"v{number}")
+        for handle in (w, v):
+            s.append(handle, batch(0, 1))
+            s.flush(handle)
+        s.fail("write", "sync", "truncate", error="EIO", sticky=True)
+        slow = [step(Append(v, batch(seq, 1)), waits=False) for seq in (1, 2, 3, 4)]
+        late = [step(Append(w, batch(1, 1)), after=15_000, waits=False), step(Close(w))]
+        s.overlap([*slow, step(FlushInstance(a))], late, jobs=jobs)
+        s.heal()
+
+
 @scenario("FLUSH-01")
 def a_sweep_covers_what_came_during_another(s: Script) -> None:
     """A sweep is called behind a create while another one is under way: it stores the new session too."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from conformance.model import fault_rules, live_calls, overlap_live, overlap_views
+from conformance.model import fault_rules, live_calls, overlap_live, overlap_sweeps, overlap_views
 from conformance.model.batches import is_event
 from conformance.model.history import Outcome, Raised
 from conformance.model.operations import (
@@ -127,6 +127,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             _note_given_up(judge, flight)
         _half_stored(judge, phase, flight)
     _judge_sweeps(judge, phase)
+    overlap_sweeps.judge_late_closes(judge, phase)
     _judge_closes(judge, phase)
     for view in views:
         judge.about(view.ended)
@@ -395,8 +396,8 @@ def _is_part_of(phase: Phase, sweep: Flight, owner: Flight) -> bool:
 def _give_up(judge: Judge, phase: Phase, flights: list[Flight]) -> None:
     """Of what these calls were about nothing is judged any more; a call of the service is about all its sessions."""
     names = {each.session for each in flights}
-    if any(isinstance(each.op, FlushInstance | CloseInstance) for each in flights):
-        names |= {name for _, name in phase.places.values()}
+    is_of_all = any(isinstance(each.op, FlushInstance | CloseInstance) for each in flights)
+    names |= {name for _, name in phase.places.values() if is_of_all}
     _blur(judge, sorted(filter(None, names)))
     for each in flights:
         if isinstance(each.op, CloseInstance) and each.op.instance in judge.world.instances:
@@ -405,9 +406,7 @@ def _give_up(judge: Judge, phase: Phase, flights: list[Flight]) -> None:
 
 def _blur(judge: Judge, names: list[str]) -> None:
     for name in names:
-        session = judge.world.stored.get(name)
-        pending = [each for (_, other), each in judge.world.pending.items() if other == name]
-        for each in (session, *pending):
-            if each is not None:
-                judge.world.blur(each)
+        held = [each for each in (*judge.world.stored.values(), *judge.world.pending.values()) if each.id == name]
+        for each in held:
+            judge.world.blur(each)
         judge.world.blurred.add(name)

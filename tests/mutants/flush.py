@@ -21,6 +21,7 @@ from planting import (
 )
 
 from conformance.contract import SessionHandleClosedError, SessionPersistenceError
+from reference_backend.service import _all_ended, _raise_failures
 
 
 @planted(FILES, breaks="FLUSH-01", also=("FLUSH-02",), sentinel=True)
@@ -181,3 +182,29 @@ class sweep_does_not_ask_how_a_close_ended(QueuedHandle):
             await super().flush_in_sweep()
         else:
             await asyncio.wait({self.closing})
+
+
+@planted(FRAMES, breaks="FLUSH-03")
+class sweep_does_not_look_back(JsonlPersistence):
+    """A handle that is closed when the sweep has come past it is no concern of the sweep any more."""
+
+    async def flush(self) -> None:
+        """Wait for the flushes, and no more."""
+        self._refuse_if_closed()
+        sweeps = [(owner.id, self.jobs.spawn(owner.flush_in_sweep())) for owner in self._owners.values()]
+        await _all_ended([task for _, task in sweeps])
+        _raise_failures("flush", sweeps)
+
+
+@planted(FRAMES, breaks="FLUSH-03")
+class sweep_forgets_how_a_later_close_ended(JsonlPersistence):
+    """The sweep looks back at its end, waits for the handles that are being closed by then, and asks none of them."""
+
+    async def flush(self) -> None:
+        """Wait for all, and tell of the flushes."""
+        self._refuse_if_closed()
+        owners = list(self._owners.values())
+        sweeps = [(owner.id, self.jobs.spawn(owner.flush_in_sweep())) for owner in owners]
+        await _all_ended([task for _, task in sweeps])
+        await _all_ended([self.jobs.spawn(owner.close()) for owner in owners if owner.is_closing])
+        _raise_failures("flush", sweeps)

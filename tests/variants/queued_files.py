@@ -193,7 +193,7 @@ class QueuedFiles(PlainFiles):
         return await super().list()
 
     async def flush(self) -> None:
-        """A place in each line; failures come together."""
+        """A place in each line, and the end of every close that comes later meanwhile; failures come together."""
         self.check_open()
         await self.each("flushed", [(handle, handle.flush_in_sweep()) for handle in self.lines()])
 
@@ -224,11 +224,20 @@ class QueuedFiles(PlainFiles):
         Raises:
             ExceptionGroup: some failed; each member names its session.
         """
-        tasks = [asyncio.ensure_future(call) for _, call in calls]
-        if tasks:
-            await asyncio.wait(tasks)
+        past: Handles = []
+
+        async def come_past(handle: QueuedHandle, call: Coroutine[Any, Any, None]) -> None:
+            await call
+            if handle.closing is None:
+                past.append(handle)
+
+        ends = {handle: asyncio.ensure_future(come_past(handle, call)) for handle, call in calls}
+        while waited := [task for task in ends.values() if not task.done()]:
+            await asyncio.wait(waited)
+            # Who is closed after its own call has ended is waited for.
+            ends |= {each: each.closing for each in past if each.closing is not None}
         failures = []
-        for (handle, _), task in zip(calls, tasks, strict=True):
+        for handle, task in ends.items():
             problem = task.exception()
             if isinstance(problem, SessionPersistenceError | OSError):
                 problem.add_note(f"session {handle.id!r}")
