@@ -98,7 +98,8 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     views = [
         each
         for each in flights
-        if overlap_live.is_beside_a_drain(phase, each) or overlap_views.is_beside_a_change(phase, each)
+        if each.is_view
+        and (overlap_live.is_beside_a_drain(phase, each) or overlap_views.is_beside_a_change(phase, each))
     ]
     beside = set(map(id, views))
     ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
