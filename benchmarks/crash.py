@@ -162,7 +162,10 @@ def main() -> None:
         print(f"{name:<16} {best * 1e6:>8.0f} us a state (median {median * 1e6:.0f})  {1 / best:>8,.0f} opened/s")
     with Patching():
         seconds, judged, images, line = swept(backend, chosen.preset, chosen.calls)
-    print(f"sweep            {judged / seconds:>8,.0f} judged/s, {images / seconds:,.0f} opened/s, recording included")
+    print(
+        f"sweep            {judged / seconds:>8,.0f} judged/s, {images / seconds:,.0f} opened/s, recording included,"
+        f" {seconds:.2f} s in all"
+    )
     print(f"                 {line}")
     both = []
     for number, appends in enumerate(itertools.islice(itertools.cycle((1, 3, 5)), ROUNDS)):
