@@ -54,6 +54,10 @@ class RawCodec:
         if newline >= 0 and b"\0" not in line:
             return HeaderBlock(line, data[: newline + 1], newline + 1, zlib.crc32(line))
         written = line.partition(b"\0")[0]
+        hole = data[len(written) :]
+        after = len(data) - len(hole.lstrip(b"\0"))
+        if newline >= 0 and after % PAGE:
+            raise Damage("its header line has NUL in it, and not up to the edge of a page")
         begun = written.startswith(_HEADER_START) or _HEADER_START.startswith(written)
         if not begun or (not written and data[:PAGE].strip(b"\0")):
             raise Damage("it does not begin with a header line")

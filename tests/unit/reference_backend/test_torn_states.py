@@ -18,7 +18,8 @@ from conformance.contract import Backend, SessionEvent, SessionHeader, SessionPe
 from reference_backend import JsonlPersistence, jsonl, jsonl_raw
 from reference_backend.artifact import header_line
 from reference_backend.positions import Codec
-from reference_backend.ranges import PAGE, SECTOR, BytesRange
+from reference_backend.ranges import PAGE, SECTOR, BytesRange, Damage
+from reference_backend.raw_codec import RawCodec
 from tests.unit.reference_backend.logs import CODECS, HEADER, Image, batch, event, image, recover, repaired
 from tests.unit.reference_backend.loops import on_a_loop
 from tests.unit.reference_backend.test_service import descriptors, stored
@@ -124,6 +125,18 @@ def test_a_header_torn_anywhere_is_no_session(codec: Codec, agent: str) -> None:
         for size in sizes:
             torn = data[:cut].ljust(size, b"\0")
             assert torn == data or codec.read_header(BytesRange(torn)) is None, (cut, size)
+
+
+def test_a_hole_in_a_header_line_is_no_torn_creation() -> None:
+    """FMT-09: NUL in the middle of a page, with more of the line behind it, is nothing that a crash leaves."""
+    line, _ = RawCodec("log").encode_header(header_line(SessionHeader("s", 1000, agent_preset="x" * PAGE), None))
+    for start, end, is_torn in ((20, 60, False), (20, PAGE - 1, False), (20, PAGE, True), (20, len(line), True)):
+        data = line[:start] + bytes(end - start) + line[end:]
+        if is_torn:
+            assert RawCodec("log").read_header(BytesRange(data)) is None
+        else:
+            with pytest.raises(Damage):
+                RawCodec("log").read_header(BytesRange(data))
 
 
 # -- pages --------------------------------------------------------------------------------------------------------
