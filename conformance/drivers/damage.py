@@ -172,19 +172,22 @@ def _span(known: Artifact, op: Damage) -> tuple[int, int] | None:
     them. The operation says which one it was.
     """
     start, end, to = map(known.place, (op.start, op.end, op.to))
+    data = op.data if isinstance(op.data, bytes) else op.data.encode()
     match op.how:
         case "cut" | "hostile":
             return start, len(_bytes(known))
         case "nul" | "drop":
             return start, max(start, end)
         case "flip":
-            return start, min(start + 1, len(_bytes(known)))
+            at = max(0, min(start, len(_bytes(known)) - 1))
+            return at, min(at + 1, len(_bytes(known)))
         case "repeat":
             return max(start, end), max(start, end)
         case "swap":
             return min(start, end, to), max(start, end, to)
         case "insert":
-            return start, start
+            # What came in may begin like what stands behind it: then it came in behind that as well.
+            return start, start + _common(data, _bytes(known)[start:])
     return None
 
 

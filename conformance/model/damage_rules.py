@@ -49,7 +49,7 @@ def damage(judge: Judge, call: Call, op: Damage, outcome: Outcome) -> None:
         return
     if op.beside is not None:
         for each in list(world.stored.values()):
-            each.harm = harm_beside(each, op, world.step)
+            each.harm = harm_beside(each, world.step)
             world.harmed[each.id] = each
             world.blur(each)
         return
@@ -248,6 +248,7 @@ def _change(judge: Judge, handle: Handle, harm: Harm, op: Operation, outcome: Ou
         return
     if handle.opened_at < harm.step:
         harm.called = harm.called or isinstance(op, Append | Flush | Close)
+        harm.barred = harm.barred or (isinstance(op, Flush | Close) and not kind)
         if isinstance(op, Append | Flush) and not kind:
             harm.resolved = True
             if isinstance(op, Append):

@@ -44,7 +44,7 @@ class Harm:
     """What may follow from damage to one session, and what was seen of it since.
 
     Attributes:
-        how, step: the kind of damage, and the model's step at which it came.
+        how, step: the kind of damage, "beside" where it came to another file, and the model's step at which it came.
         log: A at that moment, or what an older copy holds.
         low: the least events that a log which is shown must have; all of them: it has to be right.
         loose: seqs (first, end) of events that need not be right.
@@ -61,6 +61,7 @@ class Harm:
         stays: its bytes must stay as they are.
         live: a write handle was open on it, that has to notice.
         called, resolved, made: such a handle was used since; an append or flush of it resolved; the artifact changed.
+        barred: a flush or close of it resolved.
         added: events that it appended since.
         recovered: what a fresh instance read.
         settled: the log after a new writer went on behind that.
@@ -89,6 +90,7 @@ class Harm:
     called: bool = False
     resolved: bool = False
     made: bool = False
+    barred: bool = False
     added: Log = field(default_factory=list)
     recovered: Log | None = None
     settled: Log | None = None
@@ -127,11 +129,11 @@ def harm_of(
     elif op.how == "put_back":
         _put_back(harm, session, view, former)
     elif op.how in ("bom", "crlf"):
-        harm.low, harm.refusal = len(harm.log), SPECIFIC
+        harm.low, harm.refusal = _covered(session), SPECIFIC
         harm.clause = harm.gone = "FMT-12"
     elif op.how == "symlink" and not op.data:
         # It is the right log at another place: to refuse that is as right as to follow.
-        harm.low, harm.refusal, harm.clause = len(harm.log), SPECIFIC, "FMT-09"
+        harm.low, harm.refusal, harm.clause = _covered(session), SPECIFIC, "FMT-09"
     elif op.how in _FOREIGN and not (op.how == "hostile" and view.low > 0):
         _foreign(harm, op, view)
     else:
@@ -142,12 +144,12 @@ def harm_of(
     return harm
 
 
-def harm_beside(session: Session, op: Damage, step: int) -> Harm:
+def harm_beside(session: Session, step: int) -> Harm:
     """What may follow where a file is damaged that is no session's artifact, and that this one may need.
 
     The session is refused in whatever way, or absent as a whole, or right; what is no part of any does nothing.
     """
-    harm = Harm(op.how, step, list(session.log), low=len(session.log), refusal=SPECIFIC | UNUSABLE, vanish=True)
+    harm = Harm("beside", step, list(session.log), low=_covered(session), refusal=SPECIFIC | UNUSABLE, vanish=True)
     harm.clause = harm.gone = harm.creating = "FMT-11"
     if session.opaque or session.harm is not None:
         vague(harm)
@@ -190,6 +192,11 @@ def _put_back(harm: Harm, session: Session, view: DamageView, former: Session | 
     harm.live = False
 
 
+def _covered(session: Session) -> int:
+    """How many events some barrier covered: what is only appended may be known to its own instance alone."""
+    return max((upto for _, upto in session.barriers), default=0)
+
+
 def _at(steps: list[tuple[int, int]], call: int) -> int:
     """The number of events after that call, by (call, number of events)."""
     return max((upto for each, upto in steps if each <= call), default=0)
@@ -204,9 +211,9 @@ def _bytes(harm: Harm, session: Session, op: Damage, view: DamageView, claims: C
     behind = min((upto for size, upto in marks if size >= view.high), default=every)
     told = bool(marks) and view.in_place
     # A batch was flushed, damage is in what the artifact held then, and another one was flushed behind that.
-    is_flushed = told and any(
-        view.high <= size < later and upto < more for (size, upto), (later, more) in pairwise(marks)
-    )
+    # Who knows with each batch how far the one before it was durable takes what came in between them for a torn tail.
+    end = view.high + (op.how in ("insert", "repeat") and not _on_edges(op))
+    is_flushed = told and any(end <= size < later and upto < more for (size, upto), (later, more) in pairwise(marks))
     in_header = view.low < first
     whole_batches = _on_edges(op)
     if not is_flushed:
@@ -220,12 +227,17 @@ def _bytes(harm: Harm, session: Session, op: Damage, view: DamageView, claims: C
         harm.loose, harm.loose_header = (before, behind), in_header
     elif not claims.checksums and not is_flushed and not is_torn:
         harm.loose, harm.loose_header = (before, every), in_header
-    right = is_flushed or (claims.checksums and not view.torn)
-    harm.low = every if right else before
+    # What was taken out of the last batch, or came into it, may leave what a torn one would have begun with.
+    same_size = op.how in ("flip", "nul")
+    right = is_flushed or (claims.checksums and not view.torn and same_size)
+    harm.low = _covered(session) if right else before
     # With nothing said of the first batch, and of what it holds, no answer is wrong.
     harm.tells = right or before > 0
     harm.refusal = SPECIFIC if in_header or harm.loose != (0, 0) else CORRUPT
-    harm.vanish = in_header and (not is_flushed or (view.low == 0 and view.torn == "nul")) and bool(view.torn)
+    creating = (not is_flushed and not same_size) or (
+        view.torn and (not is_flushed or (view.low == 0 and view.torn == "nul"))
+    )
+    harm.vanish = in_header and bool(creating)
     harm.gone = "FMT-09" if in_header else "FMT-04"
     if claims.checksums and not view.torn and (op.how == "flip" or not is_flushed):
         harm.clause = harm.gone = "FMT-10"

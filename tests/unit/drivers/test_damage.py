@@ -65,6 +65,8 @@ CASES: list[tuple[dict[str, Any], bytes, int, int]] = [
     ({"how": "cut", "start": (-2, 0)}, HEAD + ONE, 17, 24),
     ({"how": "nul", "start": (1, 0), "end": (2, 0)}, HEAD + bytes(12) + TWO, 5, 17),
     ({"how": "flip", "start": (1, 1), "mask": 1}, HEAD + b"fhrst batch\n" + TWO, 6, 7),
+    ({"how": "flip", "start": (3, 5), "mask": 1}, WHOLE[:-1] + b"\x0b", 23, 24),
+    ({"how": "insert", "start": (2, 0), "data": "secret"}, HEAD + ONE + b"secret" + TWO, 17, 20),
     ({"how": "drop", "start": (1, 0), "end": (2, 0)}, HEAD + TWO, 5, 17),
     ({"how": "repeat", "start": (1, 0), "end": (2, 0)}, HEAD + ONE + ONE + TWO, 17, 17),
     ({"how": "swap", "start": (1, 0), "end": (2, 0), "to": (3, 0)}, HEAD + TWO + ONE, 5, 24),

@@ -185,6 +185,21 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a first page of zeros is a torn creation": (
         *STORED, damaged("nul", 0, 10, torn="nul"), up(2), opened(2, on=2).raises(NOT_FOUND), create(2, on=2),
     ),
+    "what came in behind the batch before the last may be taken for a torn tail": (
+        *(up(), create(1), flush(1), append(1, events(0)), flush(1), append(1, events(1)), flush(1), close(1)),
+        damaged("insert", 20, 20, after=35, edges=((2, 10), (3, 20), (5, 30)), data="junk"), *LOOK, read(2, events(0)),
+    ),
+    "what was only appended need not be in a file that an editor touched": (
+        *UNFLUSHED, damaged("crlf", 5, 30, after=33, edges=EDGES[:3]), *LOOK, read(2, TWO),
+    ),
+    "nor where a link leads to the right log": (*UNFLUSHED, damaged("symlink", edges=EDGES[:3]), *LOOK, read(2, TWO)),
+    "an owner's append alone is known to its own instance, where its file was moved": (
+        *OPEN, damaged("symlink"), append(1, events(3)), *LOOK, read(2, THREE),
+    ),
+    "though checksums are claimed, what was taken out of the last batch may leave a torn one": (
+        *STORED, damaged("drop", 34, 39, after=35), *LOOK, read(2, TWO),
+    ),
+    "a reader goes on where a file beside is gone": (*STORED, opened(2), BESIDE, read(2, THREE)),
     "a writer that fails holds its session": (*STORED, HOLE, up(2), refused(owned(2, on=2)), read(2, THREE)),
 }  # fmt: skip
 """Histories that are right, by what they tell."""
