@@ -6,6 +6,7 @@ from conformance.machines.crashing import CRASHING
 from conformance.machines.damaging import damage_sweeps
 from conformance.machines.failing import FAILING
 from conformance.machines.faulting import fault_sweeps
+from conformance.machines.harming import HARMING
 from conformance.machines.job import Finding, Job, MachineSpec
 from conformance.machines.overlapping import OVERLAPPING, OVERLAPPING_CRASHES, OVERLAPPING_FAULTS
 from conformance.machines.publishing import PUBLISHING, PUBLISHING_FAULTS, PUBLISHING_OVERLAPS
@@ -20,6 +21,7 @@ MACHINES: tuple[MachineSpec, ...] = (
     OVERLAPPING_FAULTS,
     OVERLAPPING_CRASHES,
     PUBLISHING_FAULTS,
+    HARMING,
     CRASHING,
     FAILING,
 )

@@ -19,6 +19,7 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import MACHINES, Job
+from conformance.machines.harming import HARMING
 from conformance.machines.job import BudgetSpent
 from conformance.machines.publishing import PUBLISHING_FAULTS
 from conformance.sim.disk.presets import presets_of
@@ -27,7 +28,7 @@ from tests.quality.matrix import IS_SOAK, mutants
 
 pytestmark = pytest.mark.usefixtures("patched")
 
-WITHIN = {"sequential": 100, "crash": 30, "fault": 60, "live": 150, "live-faults": 150}
+WITHIN = {"sequential": 100, "crash": 30, "fault": 60, "live": 150, "live-faults": 150, "damage": 150}
 """Examples of a machine within which each of them must be found; one with crashes opens many states in each."""
 
 SEEDS = (11, 12, 13)
@@ -75,6 +76,8 @@ def machine_for(clause: str, *, in_files: bool) -> str:
         return "live-faults" if clause in PUBLISHING_FAULTS.clauses else "live"
     if Need.FAULTS in needs or (clause.startswith("FAULT-") and in_files):
         return "fault"
+    if Need.DAMAGE in needs and clause in HARMING.clauses:
+        return "damage"
     return "crash" if Need.CRASH in needs else "sequential"
 
 
