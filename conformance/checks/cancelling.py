@@ -191,7 +191,7 @@ def a_cancelled_look_changes_nothing(s: Script) -> None:
     s.read(s.open(a))
 
 
-@scenario("CLOSE-04", "LIVE-13", needs=(Need.LIVE, Need.CANCEL))
+@scenario("CLOSE-04", needs=(Need.LIVE, Need.CANCEL))
 def a_cancelled_close_stores_what_was_published(s: Script) -> None:
     """A close is cancelled at every point while published events wait: it goes on, and they are stored all the same."""
     _give_up_behind_published(s, Close)
@@ -217,3 +217,17 @@ def _give_up_behind_published(s: Script, call: Callable[[int], Operation]) -> No
         s.read(v)
         s.append(v, batch(s.log_length(v), 1))
         s.close(v)
+
+
+@scenario("CLOSE-05", needs=(Need.CANCEL, Need.PYTHON_VALUES))
+def cancellation_passes_through_the_context(s: Script) -> None:
+    """A cancellation inside the block is not swallowed, and the handle is closed all the same."""
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 2))
+    r = s.open(a)
+    s.leave(r, cancelled=True)
+    s.read(r)
+    s.leave(w, cancelled=True)
+    s.append(w, batch(2, 1))
+    s.read(s.open(a, access="write"))

@@ -343,6 +343,20 @@ def service_flush_names_a_loser_and_flushes_the_others(s: Script) -> None:
         s.read(s.open(a, name))
 
 
+@scenario("FLUSH-02", needs=(Need.FRESH,))
+def service_flush_names_every_loser(s: Script) -> None:
+    """Two sessions that another instance stored first are both named in the one group."""
+    a, b = s.instance(), s.instance()
+    for name in ("first", "kept", "second"):
+        s.create(b, name)
+        if name != "kept":
+            s.append(s.create(a, name), batch(0, 1))
+    s.flush_all(a)
+    s.flush_all(b)
+    for name in ("first", "kept", "second"):
+        s.read(s.open(a, name))
+
+
 @scenario("FLUSH-04")
 def service_flush_leaves_readers_alone(s: Script) -> None:
     """A reader reads on after the service's ``flush``, from where it was, and still refuses to write."""

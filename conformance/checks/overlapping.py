@@ -255,6 +255,7 @@ def a_sweep_waits_for_a_close_that_comes_during_it(s: Script) -> None:
         first = step(Append(w, batch(1, 1)), after=15_000, waits=False)
         last = [first, *(step(Append(w, batch(seq, 1)), waits=False) for seq in (2, 3))]
         s.overlap([*slow, step(FlushInstance(a))], [*last, step(Close(w))], jobs=jobs)
+        s.overlap([step(Close(v), waits=False), step(FlushInstance(a))], jobs=jobs)
         s.read(s.open(a, f"w{number}"))
 
 

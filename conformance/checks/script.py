@@ -112,12 +112,18 @@ class Script:
         return self._instances
 
     def create(
-        self, instance: int, session: Any = "s1", *, header: SessionHeader | None = None, inherited: Any = None
+        self,
+        instance: int,
+        session: Any = "s1",
+        *,
+        header: SessionHeader | None = None,
+        inherited: Any = None,
+        scribble: bool = False,
     ) -> int:
         """``create``; the number names the handle, where one was returned. ``header`` replaces the plain one."""
         self._handles += 1
         given = header if header is not None else SessionHeader(id=session, created_at=CREATED_AT)
-        self._execution.do(Create(instance, self._handles, given, inherited))
+        self._execution.do(Create(instance, self._handles, given, inherited, scribble))
         return self._handles
 
     def open(self, instance: int, session: Any = "s1", access: Literal["read", "write"] = "read") -> int:
@@ -158,9 +164,13 @@ class Script:
         """``close``."""
         return self._execution.do(Close(handle))
 
-    def leave(self, handle: int, *, raising: bool = False) -> Outcome:
+    def leave(self, handle: int, *, raising: bool = False, cancelled: bool = False) -> Outcome:
         """Enter and leave the handle's context."""
-        return self._execution.do(Leave(handle, raising))
+        return self._execution.do(Leave(handle, raising, cancelled))
+
+    def do(self, operation: Operation) -> Outcome:
+        """An operation as it stands, for what has no method of its own here."""
+        return self._execution.do(operation)
 
     def inspect(self, *sessions: str) -> Outcome:
         """A look at the files in and around the root, and at the modes of these sessions' artifacts."""

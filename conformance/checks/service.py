@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch, header
 from conformance.clauses import Need
+from conformance.model.operations import Append, Create, OpenSession, Read
 
 FULL = header(
     "full",
@@ -347,3 +348,46 @@ def flushed_empty_session_outlives_its_close(s: Script) -> None:
     s.stat(a)
     s.list(a)
     s.read(s.open(a))
+
+
+@scenario("SVC-01", "SVC-09", "CLOSE-05", needs=(Need.PYTHON_VALUES,))
+def a_handle_says_the_same_for_as_long_as_it_lives(s: Script) -> None:
+    """Its id, header, access and inherited count are looked at behind appends and a flush, and once it is closed."""
+    a = s.instance()
+    given = header(is_seeded=True, origin={"by": ["someone"]}, extra={"team": {"name": "blue"}})
+    w = s.create(a, header=given, inherited=2)
+    s.append(w, batch(0, 3))
+    s.flush(w)
+    s.leave(s.open(a))
+    s.leave(w)
+    s.leave(s.open(a, access="write"))
+    s.leave(s.create(a, "s2"))
+
+
+@scenario("SVC-01", needs=(Need.CALLER_MEMORY, Need.PYTHON_VALUES))
+def a_header_is_captured(s: Script) -> None:
+    """The caller overwrites what its header holds once the session is created: nobody sees anything of that."""
+    a = s.instance()
+    given = header(origin={"by": ["someone"]}, agent_preset=["plain"], extra={"team": {"name": "blue"}})
+    w = s.create(a, header=given, scribble=True)
+    s.stat(a)
+    s.append(w, batch(0, 1))
+    s.flush(w)
+    s.leave(s.open(a))
+    s.leave(w)
+    s.leave(s.open(a, access="write"))
+
+
+@scenario("SVC-01", "SEQ-01", "READ-01", needs=(Need.PYTHON_VALUES,))
+def arguments_may_be_given_by_name(s: Script) -> None:
+    """The contract's methods take their arguments under the names that it gives them."""
+    a = s.instance()
+    w, r, v = (s.next_handle() for _ in range(3))
+    s.do(Create(a, w, header(is_seeded=True), 1, named=True))
+    s.do(Append(w, batch(0, 3), named=True))
+    s.do(OpenSession(a, r, "s1", "read", named=True))
+    s.do(Read(r, 1, 1, named=True))
+    s.do(Read(w, named=True))
+    s.close(w)
+    s.do(OpenSession(a, v, "s1", "write", named=True))
+    s.read(v)

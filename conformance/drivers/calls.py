@@ -19,7 +19,7 @@ from conformance.drivers.live import Hubs
 from conformance.drivers.loops import Host
 from conformance.drivers.outcomes import CallerError, Observer, fresh_header, scribble
 from conformance.drivers.premises import Premises
-from conformance.model.history import Value
+from conformance.model.history import Odd, Value
 from conformance.model.operations import (
     Append,
     Close,
@@ -117,15 +117,23 @@ class Calls:
     async def _create(self, op: Create) -> Value:
         service = self._instance(op.instance)
         header = fresh_header(op.header)
-        if op.inherited is None:
+        if op.named:
+            handle = await service.create(header=header, inherited_event_count=op.inherited)
+        elif op.inherited is None:
             handle = await service.create(header)
         else:
             handle = await service.create(header, op.inherited)
         self._handles[op.handle] = handle
+        if op.scribble:
+            scribble([header.extra, header.origin, header.agent_preset])
         return self._observer.handle(handle)
 
     async def _open_session(self, op: OpenSession) -> Value:
-        handle = await self._instance(op.instance).open(op.session, op.access)
+        service = self._instance(op.instance)
+        if op.named:
+            handle = await service.open(session_id=op.session, access=op.access)
+        else:
+            handle = await service.open(op.session, op.access)
         self._handles[op.handle] = handle
         return self._observer.handle(handle)
 
@@ -148,7 +156,9 @@ class Calls:
 
     async def _read(self, op: Read) -> Value:
         handle = self._handle(op.handle)
-        if op.length is None:
+        if op.named:
+            value = await handle.read(offset=op.offset, length=op.length)
+        elif op.length is None:
             value = await (handle.read() if op.offset == 0 and type(op.offset) is int else handle.read(op.offset))
         else:
             value = await handle.read(op.offset, op.length)
@@ -166,7 +176,7 @@ class Calls:
         handle = self._handle(op.handle)
         events = clone(op.events)
         if not op.scribble:
-            await handle.append(events)
+            await (handle.append(events=events) if op.named else handle.append(events))
             return None
         if self.backend.sync:
             # A plain function has taken its arguments only once its job ran.
@@ -189,10 +199,17 @@ class Calls:
         return None
 
     async def _leave(self, op: Leave) -> Value:
-        async with self._handle(op.handle):
+        handle = self._handle(op.handle)
+        async with handle as entered:
             if op.raising:
                 raise CallerError("raised by the caller inside the context")
-        return None
+            if op.cancelled:
+                raise asyncio.CancelledError
+            if entered is not handle:
+                return Odd(f"entered {entered!r:.200}, which is not the handle")
+            inside = self._observer.handle(handle)
+        closed = self._observer.handle(handle)
+        return inside if inside == closed else closed
 
     async def _discard(self, op: Discard) -> Value:
         self._handle(op.handle)

@@ -35,7 +35,7 @@ def plain_batch(operation: Operation) -> Append | None:
 
 def not_overwritten(operation: Operation) -> Operation | None:
     """The call without what its caller does to the events, or None where that is nothing."""
-    is_overwritten = isinstance(operation, Append | Read) and operation.scribble
+    is_overwritten = isinstance(operation, Append | Create | Read) and operation.scribble
     return replace(operation, scribble=False) if is_overwritten else None  # type: ignore[call-arg]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import blame, crash_blame, crash_rules, identity_blame, value_blame
+from conformance.model import blame, crash_blame, crash_rules, identity_blame, service_rules, value_blame
 from conformance.model.batches import UNSUPPORTED, JsonGrade, Refusals, batch_refusals, json_grade
-from conformance.model.history import Outcome, Raised
+from conformance.model.history import HandleView, Odd, Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
 from conformance.model.service_rules import TAKEN, kind_of
 from conformance.model.state import Handle
@@ -362,15 +362,19 @@ def leave(judge: Judge, call: Call, op: Leave, outcome: Outcome) -> None:
     handle = judge.world.handles[op.handle]
     if handle.closed:
         return
-    own_error = frozenset({"CallerError"})
+    own_error = frozenset({"CancelledError" if op.cancelled else "CallerError"})
     if handle.session.opaque or (handle.is_writer and standing(judge.world, handle) is not Standing.OWNER):
         # The close may fail here, and then its error may come in place of the body's.
         _end(judge, handle, outcome, raised="" if kind_of(outcome) in own_error else None)
     else:
-        if op.raising:
+        if op.raising or op.cancelled:
             judge.demand_refusal(outcome, {"CLOSE-05": own_error})
         else:
-            judge.demand_success(outcome, "CLOSE-05", "resolved: leaving the context is close")
+            said = judge.demand_success(outcome, "CLOSE-05", "resolved: leaving the context is close")
+            if isinstance(said, Odd):
+                judge.fail("CLOSE-05", "the handle itself, entered")
+            if isinstance(said, HandleView):
+                service_rules.check_view(judge, handle, said, handle.access)
             judge.witness("CLOSE-05")
         _end(judge, handle, outcome, raised="")
         judge.exact = True

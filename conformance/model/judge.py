@@ -144,6 +144,7 @@ class Judge:
         world: what the model knows so far.
         costs: what was counted so far.
         phase: the overlap under way, or None.
+        subject: id of the session that the call that is judged is about, or None.
         void: the program is outside of what the contract speaks about, and nothing of it is judged any more.
         signal: the clause about the signal of a hub that a barrier is judged for, or "".
         orders, undecided: overlaps that were put in order, and those of them for which the search was given up.
@@ -166,6 +167,7 @@ class Judge:
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
         self._current: int | None = None
+        self.subject: str | None = None
         self._place = 0, 0
         self._outcome: Outcome = Skipped()
 
@@ -247,6 +249,7 @@ class Judge:
             return
         self._current, self._outcome = event.call, outcome
         self._place = event.client, event.step
+        self.subject = subject(self, op)
         world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
@@ -364,6 +367,9 @@ class Judge:
         """
         kinds = frozenset().union(*must.values())
         if isinstance(outcome, Raised):
+            told = outcome.error.session_id
+            if told is not None and self.subject not in (None, told):
+                self.fail(next(iter(must)), f"an error of {self.subject!r:.80}", f"one with session_id={told!r:.80}")
             if outcome.error.kind in kinds:
                 if len(must) == 1:
                     self.witness(*must)

@@ -94,13 +94,19 @@ class ListSessions(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Create(Operation):
-    """The service's ``create``; the handle gets the number ``handle``."""
+    """The service's ``create``; the handle gets the number ``handle``.
+
+    With ``scribble`` the caller overwrites what its header holds once the call has returned; with ``named`` arguments
+    are given by their names, here and in other calls.
+    """
 
     kind: ClassVar[str] = "create"
     instance: int
     handle: int
     header: SessionHeader
     inherited: Any = None
+    scribble: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,7 @@ class OpenSession(Operation):
     handle: int
     session: Any
     access: Literal["read", "write"]
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,7 @@ class Read(Operation):
     offset: Any = 0
     length: Any = None
     scribble: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,7 @@ class Append(Operation):
     handle: int
     events: Any
     scribble: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +162,16 @@ class Close(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Leave(Operation):
-    """Enter the handle as a context manager and leave it; ``raising`` by an exception of the caller's (CLOSE-05)."""
+    """Enter the handle as a context manager and leave it (CLOSE-05).
+
+    ``raising``: by an exception of the caller's; ``cancelled``: by that of a cancellation. What the handle says of
+    itself inside, and once it is closed, is what comes back.
+    """
 
     kind: ClassVar[str] = "leave"
     handle: int
     raising: bool = False
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

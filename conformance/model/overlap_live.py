@@ -124,7 +124,7 @@ def _cancelled(judge: Judge, flight: Flight) -> None:
         return
     if isinstance(op, HubFlush):
         handle.disturbed = handle.disturbed or "SEQ-08"
-        if not handle.session.log and not handle.session.durable:
+        if not handle.session.log and not handle.session.durable and not waiting(handle.session):
             judge.world.blur(handle.session)
         return
     judge.world.published.discard((op.instance, op.session))

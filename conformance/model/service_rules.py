@@ -162,8 +162,9 @@ def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str
     world.serials += 1
     eager = judge.capabilities.materialization == "eager"
     session = Session(session_id, world.serials, op.header, op.inherited, op.instance, home=op.instance, eager=eager)
+    session.lent = op.scribble
     handle = Handle(op.handle, op.instance, session, "write", opened_at=world.step)
-    _check_view(judge, handle, value, "write")
+    check_view(judge, handle, value, "write")
     # Where another instance holds the id pending, or may have stored it, a refusal would have been as right.
     judge.exact = world.known_to_all(op.instance, session_id) and session_id not in world.stored
     if not world.pending_elsewhere(op.instance, session_id) and session_id not in world.stored:
@@ -192,7 +193,8 @@ def _admit_created(judge: Judge, op: Create, instance: Instance, session_id: str
     touch(world, session)
 
 
-def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) -> None:
+def check_view(judge: Judge, handle: Handle, value: HandleView, access: str) -> None:
+    """SVC-01, SVC-09, ID-01: what a handle says of itself, whenever it is asked."""
     session, exact = handle.session, judge.capabilities.numbers == "exact"
     if identity_blame.is_of_other(judge.world, session.id, value.id, getattr(value.header, "id", None)):
         judge.fail("ID-01", f"a handle of {session.id!r:.80}", f"one of {value.id!r:.80}, header {value.header!r:.120}")
@@ -205,7 +207,8 @@ def _check_view(judge: Judge, handle: Handle, value: HandleView, access: str) ->
     crashed = crash_blame.header(session)
     difference = headers_differ(session.header, value.header, exact=exact)
     if difference:
-        clause = value_blame.in_header(session.header, value.header, exact=exact) or crashed or "SVC-01"
+        clause = "" if session.lent else value_blame.in_header(session.header, value.header, exact=exact)
+        clause = clause or crashed or "SVC-01"
         judge.fail(clause, "the header given to create", f"header{difference}")
     judge.witness(*value_blame.witnessed_header(session.header))
     if identity_blame.kin_of(judge.world, session.id):
@@ -369,7 +372,7 @@ def _admit_opened(judge: Judge, op: OpenSession, instance: Instance, session: Se
         op.handle, op.instance, session, op.access, reopened=True, left_at=len(session.log), opened_at=world.step
     )
     handle.found = handle.left_at
-    _check_view(judge, handle, value, op.access)
+    check_view(judge, handle, value, op.access)
     note_verdict(judge, instance, session.id, f"open {op.access}", occupied=True, free=session.unsure)
     confirm(session)
     session.show(op.instance, 0)

@@ -74,6 +74,7 @@ class Session:
         broken_off: an open, create or look was cancelled that was about it too, and since then nobody wrote it, or read
             it back whole.
         live: what is on its way into its log, or None.
+        lent: its caller overwrote what the header held once it was created.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Session:
     left_by: str = ""
     broken_off: bool = False
     live: Live | None = None
+    lent: bool = False
 
     @property
     def settled(self) -> bool:

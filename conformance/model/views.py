@@ -86,8 +86,8 @@ def check_snapshot(
     difference = headers_differ(session.header, view.header, exact=exact)
     if difference:
         kin = identity_blame.is_of_other(judge.world, session.id, getattr(view.header, "id", None))
-        clause = "ID-01" if kin else value_blame.in_header(session.header, view.header, exact=exact) or header_clause
-        judge.fail(clause, "the header given to create", f"header{difference}")
+        clause = "SVC-01" if session.lent else value_blame.in_header(session.header, view.header, exact=exact)
+        judge.fail("ID-01" if kin else clause or header_clause, "the header given to create", f"header{difference}")
     judge.witness(header_clause, *value_blame.witnessed_header(session.header))
     if identity_blame.kin_of(judge.world, session.id):
         judge.witness("ID-01")

@@ -238,21 +238,27 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return f"{instance}.list()"
         case Stat(session=session):
             return f"{instance}.stat({short(session)})"
-        case Create(header=header, inherited=inherited):
+        case Create(header=header, inherited=inherited, scribble=scribble):
             count = "" if inherited is None else f", inherited_event_count={short(inherited)}"
-            return f"{handle} = {instance}.create({short(header)}{count})"
+            then = ", then overwrite what the header holds" if scribble else ""
+            return f"{handle} = {instance}.create({'header=' * operation.named}{short(header)}{count}){then}"
         case OpenSession(session=session, access=access):
-            return f"{handle} = {instance}.open({short(session)}, {short(access)})"
+            first, second = ("session_id=", "access=") if operation.named else ("", "")
+            return f"{handle} = {instance}.open({first}{short(session)}, {second}{short(access)})"
+        case Read(offset=offset, length=length, named=True):
+            return f"{handle}.read(offset={short(offset)}, length={short(length)})"
         case Read(offset=offset, length=length, scribble=scribble):
             given = "" if offset == 0 and type(offset) is int and length is None else short(offset)
             given += "" if length is None else f", {short(length)}"
             return f"{handle}.read({given})" + (", then overwrite what it returned" if scribble else "")
         case Append(events=events, scribble=scribble):
-            return f"{handle}.append({events_text(events)})" + (", batch overwritten meanwhile" if scribble else "")
+            given = "events=" * operation.named + events_text(events)
+            return f"{handle}.append({given})" + (", batch overwritten meanwhile" if scribble else "")
         case Flush() | Close():
             return f"{handle}.{operation.kind}()"
-        case Leave(raising=raising):
-            return f"async with {handle}: " + ("raise an error of the caller's" if raising else "pass")
+        case Leave(raising=raising, cancelled=cancelled):
+            body = "be cancelled" if cancelled else "raise an error of the caller's" if raising else "pass"
+            return f"async with {handle}: {body}"
         case Discard():
             return f"del {handle}  (never closed)"
         case Fill(first=first, count=count, size=size, width=width):

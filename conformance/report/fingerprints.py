@@ -68,8 +68,8 @@ class _Shape:
                 found += [*self._batch(self.sessions.get(operation.handle), events), scribble]
             case Read(offset=offset, length=length, scribble=scribble):
                 found += [_kind(offset), _kind(length), scribble]
-            case Leave(raising=raising):
-                found.append(raising)
+            case Leave(raising=raising, cancelled=cancelled):
+                found += [raising, *("cancelled" for _ in range(cancelled))]
             case Fail(calls=calls, how=how, place=place):
                 found += [list(calls), how, *filter(None, [place])]
             case Overlap(rows=rows):

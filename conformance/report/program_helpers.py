@@ -123,3 +123,9 @@ def macro_lines(instance: str, handle: str, operation: Fill | Populate) -> list[
         f"    async with await {instance}.create(header) as handle:",
         "        await handle.append([filler(0)])",
     ]
+
+
+def overwritten_header(name: str, header: str, call: str) -> list[str]:
+    """A ``create`` whose caller overwrites afterwards what its header holds; ``{}`` in the call is its place."""
+    overwrite = f"scribble([*{name}.extra.values(), {name}.origin, {name}.agent_preset])"
+    return [f"{name} = {header}", call.replace("{}", name, 1), overwrite]

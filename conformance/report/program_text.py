@@ -57,7 +57,7 @@ from conformance.report.abbreviate import call_text, handle_name, handle_names, 
 from conformance.report.damage_text import HELPER, damage_lines, kept_lines
 from conformance.report.events import FailureFound
 from conformance.report.live_text import ATTACH, live_statement
-from conformance.report.program_helpers import COUNTERS, FILLER, SCRIBBLE, SHOWN, macro_lines
+from conformance.report.program_helpers import COUNTERS, FILLER, SCRIBBLE, SHOWN, macro_lines, overwritten_header
 from conformance.report.program_overlap import listed, opened, overlap_lines
 from conformance.report.python_values import Expressions, text_expression
 from conformance.report.timeline import Place
@@ -214,7 +214,7 @@ class _Script:
             statement = [f"got{number} = {statement[0]}", f"scribble(got{number})"]
         guarded = isinstance(self.outcomes.get(number), Raised | Hung) or not self.knows
         guarded = guarded or getattr(operation, "handle", None) in self.uncertain
-        if guarded or (isinstance(operation, Leave) and operation.raising):
+        if guarded or (isinstance(operation, Leave) and (operation.raising or operation.cancelled)):
             self.helper(SHOWN)
             self.values.modules.add("contextlib")
             return [f"with shown({number}):", *_indented(statement)]
@@ -267,9 +267,17 @@ class _Script:
             case Create(header=header, inherited=inherited):
                 self.values.need("conformance", "SessionHeader")
                 count = "" if inherited is None else f", inherited_event_count={of(inherited)}"
-                return [f"{handle} = await {instance}.create({of(header)}{count})"]
+                call = f"{handle} = await {instance}.create({'header=' * operation.named}{{}}{count})"
+                if not operation.scribble:
+                    return [call.replace("{}", of(header), 1)]
+                self.helper(SCRIBBLE)
+                return overwritten_header(f"header{number}", of(header), call)
+            case OpenSession(session=session, access=access, named=True):
+                return [f"{handle} = await {instance}.open(session_id={of(session)}, access={of(access)})"]
             case OpenSession(session=session, access=access):
                 return [f"{handle} = await {instance}.open({of(session)}, {of(access)})"]
+            case Read(offset=offset, length=length, named=True):
+                return [f"await {handle}.read(offset={of(offset)}, length={of(length)})"]
             case Read(offset=offset, length=length):
                 given = "" if type(offset) is int and offset == 0 and length is None else of(offset)
                 return [f"await {handle}.read({given}{'' if length is None else f', {of(length)}'})"]
@@ -278,7 +286,7 @@ class _Script:
             case Flush() | Close():
                 return [f"await {handle}.{operation.kind}()"]
             case Leave(raising=raising):
-                inside = "pass"
+                inside = "raise asyncio.CancelledError" if operation.cancelled else "pass"
                 if raising:
                     error = self.values.need("conformance", "SessionPersistenceError")
                     inside = f'raise {error}("an error of the caller\'s")'
@@ -330,7 +338,7 @@ class _Script:
     def _append(self, number: int, handle: str, operation: Append) -> list[str]:
         batch = self.batch(operation.events)
         if not operation.scribble:
-            lines = [f"await {handle}.append({batch[0]}", *batch[1:]]
+            lines = [f"await {handle}.append({'events=' * operation.named}{batch[0]}", *batch[1:]]
             return [*lines[:-1], f"{lines[-1]})"]
         self.helper(SCRIBBLE)
         return [

@@ -271,3 +271,27 @@ class cancelled_close_gives_up_what_waits(WriteHandle):
             while len(self._live) > self._live._under_way:
                 self._live._events.pop()
             raise
+
+
+@planted(MEMORY, breaks="CLOSE-05")
+class context_swallows_a_cancellation(MemoryHandle):
+    """Who is cancelled inside the block has been let go by it, and nobody outside need know."""
+
+    __slots__ = ()
+
+    async def __aexit__(  # type: ignore[override]
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        """Close, and answer for the cancellation."""
+        await self.close()
+        return exc_type is asyncio.CancelledError
+
+
+@planted(MEMORY, breaks="CLOSE-05")
+class entering_gives_nothing(MemoryHandle):
+    """The context has a beginning that returns nothing, for the caller has the handle already."""
+
+    __slots__ = ()
+
+    async def __aenter__(self) -> None:  # type: ignore[override]
+        """Begin."""

@@ -344,3 +344,15 @@ class close_lets_go_before_it_has_stored(QueuedHandle):
         if self.closing is None and not self.failed and (self.draft is None or self.draft.stored):
             self.service.release(self)
         return super().begin_to_close()
+
+
+@planted(FILES, breaks="OWN-01")
+class refusal_names_another_session(PlainFiles):
+    """The refusal for an owner carries the id of whoever was refused first."""
+
+    async def open(self, session_id: str, access: Access) -> PlainHandle:
+        """Make it once, and raise it again."""
+        try:
+            return await super().open(session_id, access)
+        except SessionAlreadyOwnedError as error:
+            raise self.__dict__.setdefault("refusal", error) from None

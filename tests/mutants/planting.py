@@ -244,11 +244,11 @@ def _by_exchange(
 
     def build(service: type[Any], handle: type[Any]) -> Factory:
         class Exchanging(service):  # type: ignore[misc]
-            async def create(self, *args: Any) -> Any:
-                return _exchanged(await super().create(*args))
+            async def create(self, *args: Any, **named: Any) -> Any:
+                return _exchanged(await super().create(*args, **named))
 
-            async def open(self, *args: Any) -> Any:
-                return _exchanged(await super().open(*args))
+            async def open(self, *args: Any, **named: Any) -> Any:
+                return _exchanged(await super().open(*args, **named))
 
         def _exchanged(made: Any) -> Any:
             exchanged = getattr(made, part, None) if part else made

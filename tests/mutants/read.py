@@ -111,3 +111,14 @@ class readers_see_what_is_on_its_way(QueuedHandle):
             await super().turn(None, work, *args)
         finally:
             shown.pop(self.id)
+
+
+@planted(MEMORY, breaks="READ-01")
+class offset_has_another_name(MemoryHandle):
+    """The first argument of a read has a name of the author's own."""
+
+    __slots__ = ()
+
+    async def read(self, start: int = 0, length: int | None = None) -> list[SessionEvent]:
+        """Take it under that name."""
+        return await super().read(start, length)

@@ -344,3 +344,38 @@ class cancelled_list_drops_what_it_was_looking_at(PlainFiles):
                 self.place(session_id).unlink()
                 raise
         return await super().list()
+
+
+@planted(MEMORY, breaks="SVC-01")
+class header_stays_the_callers(MemoryPersistence):
+    """The header is validated, and then the caller's own object is kept."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> MemoryHandle:
+        """Keep it."""
+        handle = await super().create(header, inherited_event_count)
+        self._sessions[header.id].header = header
+        return handle
+
+
+@planted(MEMORY, breaks="SVC-09", also=("SVC-01",))
+class count_is_forgotten_with_the_first_append(MemoryHandle):
+    """What came from the parent is counted until there are events of its own."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Forget it."""
+        await super().append(events)
+        self.inherited_event_count = None
+
+
+@planted(MEMORY, breaks="SVC-01")
+class closed_handle_is_a_reader(MemoryHandle):
+    """A close takes away what the handle was opened for, and with it what it says of that."""
+
+    __slots__ = ()
+
+    async def close(self) -> None:
+        """Take it away."""
+        await super().close()
+        self.access = "read"

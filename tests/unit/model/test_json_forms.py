@@ -62,6 +62,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "events": ARGUMENTS,
     "event": ARGUMENTS,
     "scribble": st.booleans(),
+    "named": st.booleans(),
+    "cancelled": st.booleans(),
     "raising": st.booleans(),
     "first": NUMBERS,
     "count": NUMBERS,
