@@ -5,7 +5,6 @@ from __future__ import annotations
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch, header
 from conformance.clauses import Need
-from conformance.model.operations import Append, Create, OpenSession, Read
 
 FULL = header(
     "full",
@@ -376,18 +375,3 @@ def a_header_is_captured(s: Script) -> None:
     s.leave(s.open(a))
     s.leave(w)
     s.leave(s.open(a, access="write"))
-
-
-@scenario("SVC-01", "SEQ-01", "READ-01", needs=(Need.PYTHON_VALUES,))
-def arguments_may_be_given_by_name(s: Script) -> None:
-    """The contract's methods take their arguments under the names that it gives them."""
-    a = s.instance()
-    w, r, v = (s.next_handle() for _ in range(3))
-    s.do(Create(a, w, header(is_seeded=True), 1, named=True))
-    s.do(Append(w, batch(0, 3), named=True))
-    s.do(OpenSession(a, r, "s1", "read", named=True))
-    s.do(Read(r, 1, 1, named=True))
-    s.do(Read(w, named=True))
-    s.close(w)
-    s.do(OpenSession(a, v, "s1", "write", named=True))
-    s.read(v)
