@@ -10,7 +10,7 @@ def shown(call):
     """Print the error of a call that is expected to raise, and go on."""
     try:
         yield
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
         print(f"call {call}:", repr(error))
 '''
 

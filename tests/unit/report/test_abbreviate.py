@@ -63,7 +63,15 @@ NAMES = {0: "w0", 1: "r1"}
             "w0 = instance0.create(SessionHeader(\"s0\", created_at=-1, is_seeded=True, extra={'k': 1}), "
             "inherited_event_count=2)",
         ),
+        (Create(0, 0, HEADER, named=True), 'w0 = instance0.create(header="s0")'),
+        (
+            Create(0, 0, HEADER, scribble=True),
+            'w0 = instance0.create("s0"), then overwrite what the header holds',
+        ),
         (OpenSession(0, 1, "s0", "read"), 'r1 = instance0.open("s0", "read")'),
+        (OpenSession(0, 1, "s0", "read", named=True), 'r1 = instance0.open(session_id="s0", access="read")'),
+        (Read(1, 2, named=True), "r1.read(offset=2, length=None)"),
+        (Append(0, [], named=True), "w0.append(events=[])"),
         (Read(1), "r1.read()"),
         (Read(1, 2), "r1.read(2)"),
         (Read(1, 0, 3, scribble=True), "r1.read(0, 3), then overwrite what it returned"),
@@ -75,6 +83,7 @@ NAMES = {0: "w0", 1: "r1"}
         (Close(1), "r1.close()"),
         (Leave(0), "async with w0: pass"),
         (Leave(0, raising=True), "async with w0: raise an error of the caller's"),
+        (Leave(0, cancelled=True), "async with w0: be cancelled"),
         (Discard(0), "del w0  (never closed)"),
     ],
 )
