@@ -33,7 +33,7 @@ from conformance.contract import SessionEvent, SessionHeader, SessionPersistence
 # -- A call that fails is told, and leaves nothing ------------------------------------------------
 
 
-@planted(FILES, breaks="FAULT-01", also=("FAULT-07",), report="R160")
+@planted(FILES, breaks="FAULT-01", also=("FAULT-07", "FAULT-02"), report="R160")
 class bytes_of_a_failed_write_stay(PlainHandle):
     """Nobody takes back what a write left that reported an error, and readers take it for events."""
 
