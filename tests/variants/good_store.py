@@ -63,6 +63,10 @@ class GoodHandle(PlainHandle):
             self.end = self.size = self.path.stat().st_size
         self.service.sync_found(self.path)
 
+    def head(self) -> bytes:
+        """The text of that line."""
+        return self.line or (b"" if self.draft is None else unsealed(self.draft.line.rstrip(b"\n")) or b"")
+
     def bytes_of(self, batch: list[SessionEvent]) -> bytes:
         """A line for each event."""
         return sealed(batch)
@@ -170,8 +174,8 @@ class GoodFiles(PlainFiles):
         events = validate_stored_events(
             line_files.values_in(path, texts[1:]), session_id=session_id, location=str(path)
         )
-        line, digest = data[: data.index(b"\n")], hashlib.sha256(data[:end]).hexdigest()
-        return Stored(header, inherited, events, end, path.stat().st_size, digest, line)
+        digest = hashlib.sha256(data[:end]).hexdigest()
+        return Stored(header, inherited, events, end, path.stat().st_size, digest, texts[0])
 
     def content(self, path: Path) -> bytes | None:
         """The bytes of a log, or None where there is none."""
