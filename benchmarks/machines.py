@@ -25,7 +25,7 @@ from conformance.drivers.registry import load_backend
 from conformance.drivers.workspace import Workspace
 from conformance.machines.job import Job
 from conformance.machines.sequential import hunt
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from conformance.model.operations import (
     Append,
     Create,

@@ -8,7 +8,7 @@ its invocation and what it may see at most at its completion, so that overlappin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -387,22 +387,3 @@ class Judge:
         if isinstance(outcome, Raised):
             self.fail(clause if isinstance(clause, str) else clause(), expected)
         return getattr(outcome, "value", None)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a whole history came to."""
-
-    witnesses: Counter[str]
-    violation: Violation | None
-
-
-def judge_history(history: Iterable[Event], capabilities: Capabilities, *, located: bool = True) -> Judgement:
-    """Fold a whole history; stops at the first violation. ``located`` as in ``Judge``."""
-    judge = Judge(capabilities, located=located)
-    try:
-        for event in history:
-            judge.feed(event)
-    except Violation as found:
-        return Judgement(judge.witnesses, found)
-    return Judgement(judge.witnesses, None)

@@ -13,6 +13,46 @@ if TYPE_CHECKING:
     from conformance.model.judge import Judge
 
 
+def judge_sweeps(judge: Judge, phase: Phase) -> None:
+    """FLUSH-03: a sweep ends after the closes called before it, stores nothing of theirs, and names those that fail."""
+    for sweep in phase.calls(FlushInstance):
+        if not (sweep.resolved or sweep.kind == "ExceptionGroup"):
+            continue
+        for close in phase.calls(Close):
+            of_it = close.instance == sweep.instance and not close.cancelled
+            if not of_it or not sweep.races(close) or close.op.handle not in judge.world.handles:
+                continue
+            handle = judge.world.handles[close.op.handle]
+            if not handle.is_writer:
+                continue
+            judge.about(sweep.ended)
+            if close.shows_fault:
+                _names_failed_close(judge, sweep, close, handle.session.id)
+            if not sweep.resolved:
+                continue
+            if sweep.ended is not None and close.ended is not None and sweep.ended.at < close.ended.at:
+                judge.fail(
+                    "FLUSH-03",
+                    f"resolved after the close of {handle.session.id!r:.80}, which was called before it, had ended",
+                    "resolved while that close was still under way",
+                )
+            judge.witness("FLUSH-03")
+            if handle.session.erased and judge.world.never.get(handle.session.id) == "MAT-03":
+                judge.world.never[handle.session.id] = "FLUSH-03"
+
+
+def _names_failed_close(judge: Judge, sweep: Flight, close: Flight, name: str) -> None:
+    """FLUSH-03: a close that was under way when the sweep was called, and failed, is among the sweep's failures."""
+    ended = close.ended.at if close.ended is not None else 0
+    if ended - sweep.begun.at <= sweep.instant:
+        # By then it may have come to its end, of which its own caller alone had not heard yet.
+        return
+    members = sweep.outcome.error.members if isinstance(sweep.outcome, Raised) else ()
+    if not any(names_session(member, name) for member in members):
+        judge.fail("FLUSH-03", f"a member of one ExceptionGroup that names {name!r:.80}, whose close failed")
+    judge.witness("FLUSH-03")
+
+
 def judge_late_closes(judge: Judge, phase: Phase) -> None:
     """FLUSH-03: a sweep waits for each close that was called during it, and names it where it failed."""
     for sweep in phase.made():

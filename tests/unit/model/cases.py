@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from conformance.contract import Capabilities
 from conformance.model.history import Event
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from tests.unit.model.histories import Step, history
 
 PLAIN = Capabilities()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.clauses import BUILT
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from tests.unit.model.cases import Case, assert_judging_is_pure, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.clause_cases import CASES
 from tests.unit.model.crash_histories import CASES as CRASHES

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.contract import Capabilities
 from conformance.model.cost_rules import FACTOR, SLACK_ACCESSES, SLACK_ALLOCATED, SLACK_BYTES, SLACK_MEMORY
-from conformance.model.judge import Judgement, judge_history
+from conformance.model.judgement import Judgement, judge_history
 from tests.unit.model.cost_histories import BEGUN, FILLED, appended, appends, opens, reads, stats, used
 from tests.unit.model.histories import Step, append, close, create, events, flush, history, opened, read, snap, stat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.clauses import CLAUSES
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from tests.unit.model.cases import PLAIN, Case, assert_judging_is_pure, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.crash_histories import ALLOWED, CASES, EAGER
 from tests.unit.model.histories import history

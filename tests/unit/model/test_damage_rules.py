@@ -10,7 +10,7 @@ from conformance.contract import SessionHeader
 from conformance.drivers.execution import run_program
 from conformance.drivers.registry import load_backend
 from conformance.model.history import Completion, Raised
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from conformance.model.operations import Append, Close, Create, Damage, Flush, OpenInstance, Program
 from tests.unit.model.cases import Case, assert_judging_is_pure, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.damage_histories import ALLOWED, CASES, KILLED, PLAIN, SURE

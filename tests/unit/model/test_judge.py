@@ -9,7 +9,8 @@ from typing import Literal
 import pytest
 
 from conformance.contract import Capabilities
-from conformance.model.judge import Judge, judge_history
+from conformance.model.judge import Judge
+from conformance.model.judgement import judge_history
 from tests.unit.model.clause_cases import EAGER, MEMORY
 from tests.unit.model.histories import (
     CONTIGUITY,
@@ -239,7 +240,7 @@ def test_judge_needs_neither_hypothesis_nor_a_backend() -> None:
     program = (
         "import sys\n"
         "from conformance.contract import Capabilities\n"
-        "from conformance.model.judge import judge_history\n"
+        "from conformance.model.judgement import judge_history\n"
         "judge_history([], Capabilities())\n"
         "loaded = {name.partition('.')[0] for name in sys.modules}\n"
         "print(sorted(loaded & {'hypothesis', 'reference_backend', 'asyncio', 'strategies', 'pytest', 'orjson'}))\n"

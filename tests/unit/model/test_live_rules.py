@@ -6,7 +6,7 @@ import pytest
 
 from conformance.clauses import BUILT
 from conformance.contract import Capabilities
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from tests.unit.model.cases import Case, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.histories import events, history, opened, read
 from tests.unit.model.live_histories import ALLOWED, BLAMED, CASES, LIVE, ONE, TWO, WINDOW, passes, publish

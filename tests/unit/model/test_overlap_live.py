@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from tests.unit.model.histories import (
     CLOSED,
     CONTIGUITY,

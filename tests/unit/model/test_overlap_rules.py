@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.model.judge import judge_history
+from conformance.model.judgement import judge_history
 from tests.unit.model.cases import Case, assert_judging_is_pure, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.histories import Step
 from tests.unit.model.overlap_histories import ALLOWED, CASES, told_history

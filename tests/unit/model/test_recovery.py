@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from conformance.contract import Capabilities
 from conformance.model.history import CrashView, ErrorView, HandleView, Raised, Returned, SnapshotView
-from conformance.model.judge import Judge, judge_history
+from conformance.model.judge import Judge
+from conformance.model.judgement import judge_history
 from conformance.model.operations import (
     Append,
     Close,
