@@ -12,13 +12,13 @@ Does not: decide what is legal (``sim.disk``), what is right (``model``), or why
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from conformance.clauses import Need, Violation
 from conformance.clauses.levels import GATING
 from conformance.drivers.errors import KitError
+from conformance.drivers.resting import old_objects_at_rest
 from conformance.machines.edges import edge_workloads, wide_workload
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
 from conformance.machines.laboratory import Laboratory
@@ -122,7 +122,7 @@ class CrashSweep:
         """Sweep until everything is covered, something was found, or the time is used up."""
         every = self.workloads()
         self.coverage.of_workloads = len(every)
-        with contextlib.suppress(BudgetSpent), _old_objects_at_rest():
+        with contextlib.suppress(BudgetSpent), old_objects_at_rest():
             self._sweep(every)
         self.job.coverage = self.coverage.line(self.laboratory)
         self.job.crash_states = self.laboratory.tally.opened
@@ -259,22 +259,6 @@ def _cuts(recorded: Recorded) -> Iterator[Point]:
     """The points at which a kill cuts a write that is under way."""
     killed = Disk(recorded.frozen.trace.base, "kill")
     return (point for point, _ in points(recorded, killed, cuts=True) if point.cut)
-
-
-@contextlib.contextmanager
-def _old_objects_at_rest() -> Iterator[None]:
-    """Meanwhile the collector leaves alone what is there already: modules above all, and a sweep makes nothing of it
-    garbage. The dead of every crash want full collections, which would go through all of it each time."""
-    if gc.get_freeze_count():
-        # Somebody else has done it, and it is theirs to undo.
-        yield
-        return
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 CLAUSES_OF_CRASHES: tuple[str, ...] = tuple(

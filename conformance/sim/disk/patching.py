@@ -10,10 +10,11 @@ Does not: record. Without a `Recorder` the patched functions pass everything on.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import Any, ClassVar
@@ -74,23 +75,37 @@ class Patching:
 
     def __enter__(self) -> Patching:
         if not Patching._entered:
-            try:
-                _install()
-            except BaseException:
-                _uninstall()
-                raise
+            with _nothing_frozen():
+                try:
+                    _install()
+                except BaseException:
+                    _uninstall()
+                    raise
         Patching._entered += 1
         return self
 
     def __exit__(self, *_: object) -> None:
         Patching._entered -= 1
         if not Patching._entered:
-            _uninstall()
+            with _nothing_frozen():
+                _uninstall()
 
     @property
     def unseen_holders(self) -> tuple[str, ...]:
         """What still holds a real function while this is entered: input and output through it is not seen."""
         return Patching._unseen
+
+
+@contextlib.contextmanager
+def _nothing_frozen() -> Iterator[None]:
+    """The collector tells nothing of frozen objects, and one of them may hold a real function."""
+    is_frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    try:
+        yield
+    finally:
+        if is_frozen:
+            gc.freeze()
 
 
 def _install() -> None:

@@ -83,6 +83,18 @@ def test_patching_that_breaks_off_is_undone(untouched: None, monkeypatch: pytest
         pass
 
 
+def test_who_holds_a_real_function_is_told_though_it_is_frozen(untouched: None, forget: None, root: Path) -> None:
+    """The collector does not tell of frozen objects: they are given back to it while holders are looked for."""
+    capture("import os, functools\nsync = functools.partial(os.fsync)")
+    gc.freeze()
+    try:
+        with Recorder(root) as recorder:
+            assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+    assert recorder.unseen_holders == ("captured_early.sync: a functools.partial that holds os.fsync",)
+
+
 def test_a_frozen_heap_is_patched_too(untouched: None, forget: None, root: Path) -> None:
     """Modules are found though the collector was told to forget them."""
     module = capture("from os import write")
