@@ -83,7 +83,7 @@ def test_patching_that_breaks_off_is_undone(untouched: None, monkeypatch: pytest
         pass
 
 
-def test_who_holds_a_real_function_is_told_though_it_is_frozen(untouched: None, forget: None, root: Path) -> None:
+def test_who_holds_a_real_function_is_told_though_it_is_frozen(forget: None, root: Path) -> None:
     """The collector does not tell of frozen objects: they are given back to it while holders are looked for."""
     capture("import os, functools\nsync = functools.partial(os.fsync)")
     gc.freeze()
