@@ -97,16 +97,16 @@ class DescriptorRoutes:
             session.wrote(fd, file, count, buffers)
         return count
 
-    def pwrite(self, fd: int, data: ReadableBuffer, offset: int, /) -> int:
+    def pwrite(self, fd: int, buffer: ReadableBuffer, offset: int, /) -> int:
         """See `os.pwrite`."""
         session = SLOT.session
         if session is None or (file := session.files.get(fd)) is None:
-            return real.pwrite(fd, data, offset)  # type: ignore[no-any-return]
+            return real.pwrite(fd, buffer, offset)  # type: ignore[no-any-return]
         with session.lock:
             if session.armed is not None:
-                return met_write(session, fd, file, (data,), lambda parts: real.pwrite(fd, *parts, offset), offset)
-            count: int = real.pwrite(fd, data, offset)
-            session.wrote(fd, file, count, (data,), offset)
+                return met_write(session, fd, file, (buffer,), lambda parts: real.pwrite(fd, *parts, offset), offset)
+            count: int = real.pwrite(fd, buffer, offset)
+            session.wrote(fd, file, count, (buffer,), offset)
         return count
 
     def pwritev(self, fd: int, buffers: Sequence[ReadableBuffer], offset: int, flags: int = 0, /) -> int:
