@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.drivers.resting import old_objects_at_rest
 from conformance.sim.disk import Patching
 from conformance.sim.disk.remains import release_numbers
 
@@ -19,13 +18,6 @@ def patched() -> None:
     """The functions of ``os`` are patched for the whole module; a test that records would do it for itself, slowly."""
     if not _HELD:
         _HELD.append(Patching().__enter__())
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """The collector leaves alone what was there before the test, which in a long run is most of what there is."""
-    with old_objects_at_rest():
-        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

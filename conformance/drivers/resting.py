@@ -1,8 +1,8 @@
 """The garbage collector while a backend is under test: it leaves alone what was there before.
 
-The dead of every crash, and counting what a backend left open, want full collections. These go through every object of
-the process, the modules and the tests of its user above all, of which no check makes garbage; it takes many times as
-long as the check itself. What is made from now on is collected as always.
+The dead of every crash want full collections. These go through every object of the process, the modules and the tests
+of its user above all, of which no check makes garbage. What is made from now on is collected as always. It pays for
+what runs long: when the old objects are given back, the collector soon goes through all of them.
 """
 
 from __future__ import annotations
