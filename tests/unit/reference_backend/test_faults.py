@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import shutil
 from pathlib import Path
 
@@ -94,7 +95,8 @@ async def test_every_failing_call_of_a_later_life(
     backend: Backend, sticky: bool, lands: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FAULT-02, OWN-04, OWN-07: reopening a torn log, repairing and appending, one broken call after the other."""
-    tail = [event(2 + n, os.urandom(9000).hex()) for n in range(20)]
+    noise = random.Random(1)
+    tail = [event(2 + n, noise.randbytes(9000).hex()) for n in range(20)]
     path = await stored(backend, tmp_path / "whole", batch(0, 2), tail)
     torn = path.read_bytes()[:-30_000]
     kept = await (await _reader_of(backend, tmp_path / "torn", path.name, torn)).read()
