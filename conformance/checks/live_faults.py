@@ -15,18 +15,24 @@ AT_ONCE = (Need.LIVE, Need.FAULTS)
 WRITING = ("write", "sync")
 
 
+def _published_on_failing_storage(s: Script, instance: int, name: str, calls: tuple[str, ...]) -> int:
+    """A session of one event, and two more published once these storage calls fail; its owner."""
+    w = s.create(instance, name)
+    s.append(w, batch(0, 1))
+    s.flush(w)
+    s.hub_create(instance, name)
+    s.fail(*calls, error="EIO", sticky=True)
+    publish(s, instance, 1, 2, session=name)
+    return w
+
+
 @scenario("LIVE-04", "LIVE-05", needs=(*FAILING, Need.FRESH))
 def a_failed_background_write_is_kept_and_told(s: Script) -> None:
     """Storage is down when the window ends: it is logged, nothing is lost, and a flush stores all when it is back."""
     for number, calls in enumerate((WRITING, ("sync",), ("write",))):
         a = s.instance()
         name = f"s{number}"
-        w = s.create(a, name)
-        s.append(w, batch(0, 1))
-        s.flush(w)
-        s.hub_create(a, name)
-        s.fail(*calls, error="EIO", sticky=True)
-        publish(s, a, 1, 2, session=name)
+        w = _published_on_failing_storage(s, a, name, calls)
         s.wait(1)
         s.read_warnings()
         s.read(w)
@@ -52,12 +58,7 @@ def a_flush_of_published_events_fails_loudly(s: Script) -> None:
     a = s.instance()
     for number, calls in enumerate((WRITING, ("sync",), ("write",))):
         name = f"s{number}"
-        w = s.create(a, name)
-        s.append(w, batch(0, 1))
-        s.flush(w)
-        s.hub_create(a, name)
-        s.fail(*calls, error="EIO", sticky=True)
-        publish(s, a, 1, 2, session=name)
+        w = _published_on_failing_storage(s, a, name, calls)
         s.hub_flush(a, name)
         publish(s, a, 3, 1, session=name)
         s.hub_flush(a, name)

@@ -33,7 +33,7 @@ MANY_PAGES = 18_000
 """Hexadecimal digits of the wide event: three pages however well they are compressed, and five as they are."""
 
 NEVER = 1_000
-"""Depth of a workload with too many states to be gone on with from each of them."""
+"""What a workload counts for that has too many states to be gone on with from each of them."""
 
 NAME = session_name(1)
 BEGIN: tuple[Operation, ...] = (
@@ -51,7 +51,7 @@ def wide_workload() -> Workload:
     """A batch of a wide record and a small one behind another batch, which a barrier covers."""
     digits = hashlib.shake_128(NAME.encode()).hexdigest(MANY_PAGES // 2)
     wide = [{**sweep_event(NAME, 1), "data": {"text": digits}}, sweep_event(NAME, 2)]
-    return Workload((*BEGIN, Append(1, [sweep_event(NAME, 0)]), Flush(1), Append(1, wide)), 4, depth=NEVER)
+    return Workload((*BEGIN, Append(1, [sweep_event(NAME, 0)]), Flush(1), Append(1, wide)), 4, counts_for=NEVER)
 
 
 def edge_workloads(job: Job) -> Iterator[Workload]:
@@ -72,7 +72,7 @@ def edge_workloads(job: Job) -> Iterator[Workload]:
         width = WIDTH + PAGE + beside - second
         if width > 0:
             batch = [plain_event(1, width), plain_event(2, WIDTH)]
-            yield Workload((*BEGIN, Append(1, [plain_event(0, WIDTH)]), Flush(1), Append(1, batch)), 4, depth=3)
+            yield Workload((*BEGIN, Append(1, [plain_event(0, WIDTH)]), Flush(1), Append(1, batch)), 4, counts_for=3)
 
 
 def _sizes(job: Job) -> tuple[int, int] | None:

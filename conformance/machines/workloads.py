@@ -48,16 +48,18 @@ class Workload:
         operations: the first opens an instance.
         calls: how many of them count.
         new: how many at the end are not in a shorter workload: their crash points are new.
-        depth: calls that it counts for where second lives are bounded; fewer where it was made for a next life.
+        counts_for: calls that it counts for where second lives are bounded; all of them where it is None.
     """
 
     operations: tuple[Operation, ...]
     calls: int
     new: int = 1
-    depth: int = 0
+    counts_for: int | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", self.depth or self.calls)
+    @property
+    def depth(self) -> int:
+        """How deep second lives have to go for this workload to have any."""
+        return self.calls if self.counts_for is None else self.counts_for
 
 
 def session_name(number: int) -> str:
