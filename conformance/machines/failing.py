@@ -29,7 +29,7 @@ from conformance.machines.crashing import ABOUT, CrashingMachine
 from conformance.machines.fault_modes import GROUPS, Mode
 from conformance.machines.faulting import CLAUSES_OF_FAULTS, Everything, is_lost
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
-from conformance.machines.overlapping import STRIDE
+from conformance.machines.seeded import choices_for
 from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
 from conformance.machines.workloads import batch_for
@@ -51,7 +51,7 @@ from conformance.model.operations import (
 )
 from conformance.model.recovery import newcomer
 from conformance.model.state import Handle
-from conformance.sim import Choices, SeededChoices
+from conformance.sim import Choices
 
 STEPS = 5
 """Rules in one program, at most: a mishap has many calls, and short programs differ more."""
@@ -366,7 +366,7 @@ def hunt_seeded(job: Job, programs: int, until: float | None) -> None:
         if not job.is_searching or (until is not None and time.monotonic() > until):
             return
         machine = kind()
-        choices = SeededChoices(job.seed * STRIDE + number)
+        choices = choices_for(job, number)
         try:
             for _ in range(choices.between(1, 2, "mishaps")):
                 machine.suffer(choices)

@@ -15,11 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 import strategies
-from conformance.clauses import Need, Violation
+from conformance.clauses import Need
 from conformance.contract import SessionHeader
 from conformance.drivers.execution import Execution
-from conformance.machines.job import BudgetSpent, Job, MachineSpec
-from conformance.machines.overlapping import STRIDE
+from conformance.machines.job import Job, MachineSpec
+from conformance.machines.seeded import hunt_by_seed
 from conformance.machines.workloads import batch_for
 from conformance.model.adversities import HOW_DAMAGED, Position
 from conformance.model.history import Outcome, Returned
@@ -39,7 +39,7 @@ from conformance.model.operations import (
     Read,
     Stat,
 )
-from conformance.sim import Choices, SeededChoices
+from conformance.sim import Choices
 
 NAME, NEIGHBOUR = "s1", "s2"
 
@@ -214,24 +214,8 @@ class _Program:
 
 
 def hunt(job: Job) -> None:
-    """Perform program after program until the job's examples or time are used up; findings are left in the job.
-
-    Raises:
-        SetupError: the backend could not be opened.
-    """
-    try:
-        for number in range(job.max_examples):
-            job.check_budget()
-            execution = job.begin(alone=True, damages=True)
-            try:
-                _Program(job, execution, SeededChoices(job.seed * STRIDE + number)).perform()
-            except Violation as violation:
-                if job.found(violation, execution):
-                    return
-            finally:
-                job.end(execution)
-    except BudgetSpent:
-        return
+    """One damage in each program, program after program (``hunt_by_seed``)."""
+    hunt_by_seed(job, lambda execution, choices: _Program(job, execution, choices).perform(), damages=True)
 
 
 HARMING = MachineSpec(

@@ -7,9 +7,11 @@ of several orders it would have taken is not the backend's affair.
 
 from __future__ import annotations
 
-from conformance.clauses import Need, Violation
-from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.clauses import Need
+from conformance.drivers.execution import Execution
+from conformance.machines.job import Job, MachineSpec
 from conformance.machines.overlaps import crashing_programs, overlapping_program
+from conformance.machines.seeded import hunt_by_seed, perform_all
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
 from conformance.sim import SeededChoices
 
@@ -35,40 +37,18 @@ CLAUSES_OF_OVERLAPS = (
     "FLUSH-01",
 )
 
-STRIDE = 1_000_003
-"""The seeds of the programs of one hunt are this far from those of another."""
-
 
 def hunt(job: Job, *, fails: bool = False) -> None:
-    """Perform program after program until the job's examples or time are used up; findings are left in the job.
+    """Calls of several clients in flight at once, program after program (``hunt_by_seed``).
 
     Args:
         fails: storage fails in each of them.
-
-    Raises:
-        SetupError: the backend could not be opened. NotMeasured: it does to its files what the kit cannot see.
     """
-    try:
-        for number in range(job.max_examples):
-            job.check_budget()
-            if _breaks(job, SeededChoices(job.seed * STRIDE + number), fails=fails):
-                return
-    except BudgetSpent:
-        return
 
+    def perform(execution: Execution, choices: SeededChoices) -> None:
+        perform_all(job, execution, overlapping_program(choices, job.backend.capabilities, fails=fails))
 
-def _breaks(job: Job, choices: SeededChoices, *, fails: bool) -> bool:
-    """Whether the program breaks a clause that ends the hunt."""
-    execution = job.begin(alone=True, crashes=fails, counts_left=False)
-    try:
-        for operation in overlapping_program(choices, job.backend.capabilities, fails=fails):
-            job.check_budget()
-            execution.do(operation)
-    except Violation as violation:
-        return job.found(violation, execution)
-    finally:
-        job.end(execution)
-    return False
+    hunt_by_seed(job, perform, crashes=fails)
 
 
 OVERLAPPING = MachineSpec(
@@ -101,35 +81,15 @@ OVERLAPPING_FAULTS = MachineSpec(
 
 
 def hunt_crashes(job: Job) -> None:
-    """The same with a crash inside the last overlap, and what a fresh instance finds then.
+    """The same with a crash inside the last overlap, and what a fresh instance finds then."""
 
-    Raises:
-        SetupError: the backend could not be opened. NotMeasured: it does to its files what the kit cannot see.
-    """
-    try:
-        for number in range(job.max_examples):
-            job.check_budget()
-            if _breaks_in_a_crash(job, SeededChoices(job.seed * STRIDE + number)):
-                return
-    except BudgetSpent:
-        return
-
-
-def _breaks_in_a_crash(job: Job, choices: SeededChoices) -> bool:
-    execution = job.begin(alone=True, crashes=True, counts_left=False)
-    try:
+    def perform(execution: Execution, choices: SeededChoices) -> None:
         before, overlap, after = crashing_programs(choices, job.backend.capabilities)
-        for operation in before:
-            execution.do(operation)
+        perform_all(job, execution, before)
         execution.crash(choices.pick(job.presets, "preset"), choices, overlap)
-        for operation in after:
-            job.check_budget()
-            execution.do(operation)
-    except Violation as violation:
-        return job.found(violation, execution)
-    finally:
-        job.end(execution)
-    return False
+        perform_all(job, execution, after)
+
+    hunt_by_seed(job, perform, crashes=True)
 
 
 OVERLAPPING_CRASHES = MachineSpec(

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from conformance.clauses import Need, Violation
+from conformance.clauses import Need
 from conformance.contract import Capabilities, SessionHeader
-from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.drivers.execution import Execution
+from conformance.machines.job import Job, MachineSpec
 from conformance.machines.live_overlaps import live_overlapping_program
-from conformance.machines.overlapping import STRIDE
+from conformance.machines.seeded import hunt_by_seed, perform_all
 from conformance.model.operations import (
     Append,
     Close,
@@ -218,30 +219,16 @@ Make = Callable[[Choices, Capabilities], list[Operation]]
 
 
 def hunt(job: Job, make: Make, *, fails: bool = False) -> None:
-    """Perform program after program until the job's examples or time are used up; findings are left in the job.
+    """Sessions that publish, program after program (``hunt_by_seed``).
 
     Args:
         make: makes one. fails: storage may fail in them.
-
-    Raises:
-        SetupError: the backend could not be opened. NotMeasured: it does to its files what the kit cannot see.
     """
-    try:
-        for number in range(job.max_examples):
-            job.check_budget()
-            choices = SeededChoices(job.seed * STRIDE + number)
-            execution = job.begin(alone=True, crashes=fails, counts_left=False)
-            try:
-                for operation in make(choices, job.backend.capabilities):
-                    job.check_budget()
-                    execution.do(operation)
-            except Violation as violation:
-                if job.found(violation, execution):
-                    return
-            finally:
-                job.end(execution)
-    except BudgetSpent:
-        return
+
+    def perform(execution: Execution, choices: SeededChoices) -> None:
+        perform_all(job, execution, make(choices, job.backend.capabilities))
+
+    hunt_by_seed(job, perform, crashes=fails)
 
 
 PUBLISHING = MachineSpec(
