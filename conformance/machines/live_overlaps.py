@@ -9,10 +9,11 @@ closed, and read by another instance. Every question's answer 0 is the plainest 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from conformance.contract import Capabilities, SessionHeader
+from conformance.machines.live_making import SECOND, LiveMaker, window_of
 from conformance.model.operations import (
+    FILLED_AT,
     Append,
     Close,
     CloseInstance,
@@ -35,11 +36,6 @@ from conformance.model.operations import (
 )
 from conformance.sim import Choices
 
-AT = 1_700_000_000_000
-"""Unix ms of what these programs create."""
-
-SECOND = 1_000_000
-
 MOST_CALLS = 7
 """Calls of a producer, at most."""
 
@@ -61,7 +57,7 @@ class _Producer:
 
 
 @dataclass(slots=True)
-class _Maker:
+class _Maker(LiveMaker):
     """Makes one program.
 
     Attributes:
@@ -70,25 +66,11 @@ class _Maker:
             flight, and producers flush before they append by hand, for a backend may refuse that while events wait.
     """
 
-    choices: Choices
-    window_us: int
     pauses: tuple[int, ...] = ()
-    handles: int = 0
-    serial: int = 0
     cancels: bool = False
     ends: bool = False
     flushes: bool = False
     producers: list[_Producer] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
-
-    def handle(self) -> int:
-        self.handles += 1
-        return self.handles
-
-    def event(self, seq: int) -> dict[str, Any]:
-        """No two events of a program are alike."""
-        self.serial += 1
-        return {"type": "user/message", "seq": seq, "time": AT + seq, "data": {"n": self.serial, "list": [seq]}}
 
     def step(self, call: Operation, *, waits: bool = True, pause: bool = True) -> Step:
         choices = self.choices
@@ -195,7 +177,7 @@ class _Maker:
         choices = self.choices
         producer = _Producer(name, self.handle())
         self.producers.append(producer)
-        self.operations.append(Create(1, producer.writer, SessionHeader(id=name, created_at=AT)))
+        self.operations.append(Create(1, producer.writer, SessionHeader(id=name, created_at=FILLED_AT)))
         seed = [self.event(seq) for seq in range(choices.draw(3, "seed"))]
         if seed:
             producer.length = len(seed)
@@ -235,6 +217,5 @@ class _Maker:
 
 def live_overlapping_program(choices: Choices, capabilities: Capabilities) -> list[Operation]:
     """The operations of one program; the same choices make the same program."""
-    window = capabilities.live_window
-    maker = _Maker(choices, round((1.0 if window is None else window) * SECOND))
+    maker = _Maker(choices, window_of(capabilities))
     return maker.make(shared=capabilities.storage != "memory")

@@ -13,6 +13,7 @@ from typing import Any
 
 from conformance.contract import Capabilities, SessionHeader
 from conformance.model.operations import (
+    FILLED_AT,
     Append,
     Close,
     CloseInstance,
@@ -31,9 +32,6 @@ from conformance.model.operations import (
     Step,
 )
 from conformance.sim import Choices
-
-AT = 1_700_000_000_000
-"""Unix ms of what these programs create."""
 
 PAUSES = (0, 0, 0, 0, 1, 99, 150, 1_000, 5_000, 10_050)
 """Virtual microseconds that a client may let pass; jobs take 0, 100, 1,000 or 10,000."""
@@ -92,12 +90,12 @@ class _Maker:
         count = 1 + self.choices.draw(3, "events")
         mark = self.serial
         return [
-            {"type": "user/message", "seq": seq, "time": AT + seq, "data": {"batch": mark, "seq": seq}}
+            {"type": "user/message", "seq": seq, "time": FILLED_AT + seq, "data": {"batch": mark, "seq": seq}}
             for seq in range(first, first + count)
         ]
 
     def create(self, name: str, instance: int) -> Create:
-        return Create(instance, self.handle(), SessionHeader(id=name, created_at=AT))
+        return Create(instance, self.handle(), SessionHeader(id=name, created_at=FILLED_AT))
 
     def step(self, call: Operation, *, waits: bool = True) -> Step:
         choices = self.choices

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from conformance.clauses import Need
 from conformance.contract import Capabilities, SessionHeader
 from conformance.drivers.execution import Execution
 from conformance.machines.job import Job, MachineSpec
+from conformance.machines.live_making import SECOND, LiveMaker, window_of
 from conformance.machines.live_overlaps import live_overlapping_program
 from conformance.machines.seeded import hunt_by_seed, perform_all
 from conformance.model.operations import (
+    FILLED_AT,
     Append,
     Close,
     CloseInstance,
@@ -41,15 +42,11 @@ from conformance.model.operations import (
 )
 from conformance.sim import Choices, SeededChoices
 
-AT = 1_700_000_000_000
-
 STEPS = 16
 """Steps of one program, at most; some are a few calls."""
 
 MODES = (["write"], ["sync"], ["write", "sync"])
 """Which storage calls fail."""
-
-SECOND = 1_000_000
 
 
 @dataclass(slots=True)
@@ -66,25 +63,11 @@ class _Producer:
 
 
 @dataclass(slots=True)
-class _Maker:
-    choices: Choices
-    window_us: int
+class _Maker(LiveMaker):
     fails: bool
-    handles: int = 0
-    serial: int = 0
     instance: int = 1
     failing: bool = False
     producers: list[_Producer] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
-
-    def handle(self) -> int:
-        self.handles += 1
-        return self.handles
-
-    def event(self, seq: int) -> dict[str, Any]:
-        """No two events of a program are alike."""
-        self.serial += 1
-        return {"type": "user/message", "seq": seq, "time": AT + seq, "data": {"n": self.serial, "list": [seq]}}
 
     def make(self) -> list[Operation]:
         choices = self.choices
@@ -102,7 +85,7 @@ class _Maker:
     def own(self, producer: _Producer, *, new: bool = False) -> None:
         number = self.handle()
         if new:
-            header = SessionHeader(id=producer.name, created_at=AT)
+            header = SessionHeader(id=producer.name, created_at=FILLED_AT)
             self.operations.append(Create(self.instance, number, header))
         else:
             self.operations.append(OpenSession(self.instance, number, producer.name, "write"))
@@ -207,8 +190,7 @@ class _Maker:
 
 def publishing_program(choices: Choices, capabilities: Capabilities, *, fails: bool = False) -> list[Operation]:
     """The operations of one program; the same choices make the same program. ``fails``: storage may fail in it."""
-    window = capabilities.live_window
-    maker = _Maker(choices, round((1.0 if window is None else window) * SECOND), fails)
+    maker = _Maker(choices, window_of(capabilities), fails)
     operations = maker.make()
     if capabilities.storage == "memory":
         return [each for each in operations[: operations.index(OpenInstance(2))] if not isinstance(each, CloseInstance)]
