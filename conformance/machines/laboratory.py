@@ -127,7 +127,7 @@ class Laboratory:
         """Perform the program, the crash and a recovery, all judged by the model."""
         seen = self.latest.sessions if self.latest is not None else []
         inspects = any(each.before_looks != each.after_looks for each in seen)
-        execution = self._job.begin(crashes=True)
+        execution = self._job.begin(crashes=True, counts_left=False)
         found: Violation | None = None
         try:
             for operation in (*before, crash):

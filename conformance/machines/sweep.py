@@ -162,7 +162,7 @@ class CrashSweep:
                 self._crash_recovery(point, state)
 
     def _record(self, operations: Sequence[Operation], first: int) -> Recorded | None:
-        execution = self.job.begin(crashes=True)
+        execution = self.job.begin(crashes=True, counts_left=False)
         try:
             return record(execution, operations, first)
         except Violation as violation:
@@ -224,7 +224,7 @@ class CrashSweep:
 
     def _let_in_beside_a_reader(self, point: Point) -> None:
         """Kill inside a write, and let a writer in, who has the tail to repair, while a reader looks on."""
-        execution = self.job.begin(crashes=True)
+        execution = self.job.begin(crashes=True, counts_left=False)
         try:
             for operation in (*point.before, Crash("kill", point.during, point.after, point.cut)):
                 execution.do(operation)
@@ -243,7 +243,7 @@ class CrashSweep:
             self._walk(recorded)
 
     def _live_on(self, before: tuple[Operation, ...], goes_on: GoesOn) -> Recorded | None:
-        execution = self.job.begin(crashes=True)
+        execution = self.job.begin(crashes=True, counts_left=False)
         try:
             for operation in before:
                 execution.do(operation)
