@@ -59,6 +59,9 @@ CLAUSES = (
         " unnoticed while the latter is intact: the log is served complete and correct, or"
         " `SessionPersistenceCorruptionError` is raised, but no wrong or shortened log appears. Damage may remove,"
         " repeat, swap or insert records or batches, cut bytes out, overwrite them with NUL, or break the framing.",
+        reading="What comes in behind the last batch but one, an insertion or a part repeated, need not be told from a"
+        " torn tail: a backend may know by a mark in each batch how far the one before it was durable, and drop the"
+        " rest.",
         source=f"{_FAILURES}; R149, R169, R174, R163",
         needs=_DAMAGED,
         narrower_than=("FRESH-04",),

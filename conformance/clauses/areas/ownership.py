@@ -15,9 +15,10 @@ CLAUSES = (
         level="must",
         area="OWN",
         statement="A session has one writer in an instance: while a write handle is active, opening the session for"
-        " writing there again is refused with `SessionAlreadyOwnedError`, straight away: no timer is waited for,"
-        " however short, in the hope that the writer goes. The handle from `create` counts as such a writer even before"
-        " anything is stored.",
+        " writing there again is refused with `SessionAlreadyOwnedError`, straight away and without waiting. The"
+        " handle from `create` counts as such a writer even before anything is stored.",
+        reading="On the simulated loop no time passes but by a timer that somebody waits for. The refusal may take no"
+        " more of it than the longest open that owned so far; where there was none, less than a quarter of a second.",
         source=f"{_OWNERSHIP}; R009, R001",
         narrower_than=("OWN-13",),
     ),
