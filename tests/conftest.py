@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +21,11 @@ def patched() -> None:
         _HELD.append(Patching().__enter__())
 
 
+def pytest_collection_finish() -> None:
+    """Take modules and items out of what the collector goes through: executions collect hundreds of times."""
+    _rest()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Give the real functions back where the next module does not want the patched ones."""
@@ -30,7 +36,15 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if _HELD and not goes_on:
             _HELD.pop().__exit__()
             release_numbers()
+        if nextitem is not None and nextitem.path != item.path:
+            _rest()
 
 
 def _fixtures_of(item: pytest.Item) -> list[str]:
     return getattr(item, "fixturenames", [])
+
+
+def _rest() -> None:
+    # Garbage that is frozen would stay for good.
+    gc.collect()
+    gc.freeze()
