@@ -13,6 +13,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from conformance.model.operations import Operation, Program, operation_from_json
 
 SIZE = 1 << 22
@@ -73,7 +75,7 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
     def _write(self, form: object) -> None:
-        line = json.dumps(form, separators=(",", ":")).encode() + b"\n"
+        line = _line(form)
         self._latest = self._end
         end = self._end + len(line)
         if end < SIZE:
@@ -93,6 +95,14 @@ class Journal:
                 found.append(left)
             path.unlink(missing_ok=True)
         return found
+
+
+def _line(form: object) -> bytes:
+    try:
+        return orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        # It takes no integer beyond 64 bits, and no text that is not Unicode.
+        return json.dumps(form, separators=(",", ":")).encode() + b"\n"
 
 
 def _is_alive(path: Path) -> bool:
