@@ -103,7 +103,7 @@ def test_mutant_has_one_defect(name: str, tmp_path: Path) -> None:
     """Scenarios of its clauses, of its area and of others blame the clause it breaks, or the two more that it names."""
     mutant = mutants()[name]
     broken = (mutant.breaks, *mutant.also)
-    near, parts = (1, 1) if name in OPEN else (3, 60)
+    near, parts = (1, 1) if name in OPEN else (6, 120)
     plan = part_of(plan_for(spec_of(name), tmp_path), _part(name), clauses=broken, near=near, parts=parts)
     beyond = list(blamed_beyond(mutant, plan, frozenset(broken)))
     assert beyond == [], "\n".join(beyond)

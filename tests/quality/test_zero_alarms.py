@@ -39,30 +39,19 @@ from tests.quality.matrix import (
 pytestmark = pytest.mark.usefixtures("patched")
 
 EXAMPLES = {
-    "sequential": 12,
+    "sequential": 8,
     "crash": 4,
     "fault": 4,
-    "damage": 30,
-    "overlap": 40,
+    "damage": 15,
+    "overlap": 25,
     "overlap-faults": 20,
     "overlap-crashes": 10,
     "live": 30,
-    "live-overlap": 40,
+    "live-overlap": 25,
     "live-faults": 30,
 }
 if IS_SOAK:
-    EXAMPLES = {
-        "sequential": 200,
-        "crash": 50,
-        "fault": 50,
-        "damage": 1_000,
-        "overlap": 2_000,
-        "overlap-faults": 1_000,
-        "overlap-crashes": 1_000,
-        "live": 1_000,
-        "live-overlap": 2_000,
-        "live-faults": 1_000,
-    }
+    EXAMPLES = dict.fromkeys(EXAMPLES, 200)
 """Programs of a machine in one run."""
 
 SEEDS = range(1, 21 if IS_SOAK else 4)
