@@ -30,16 +30,18 @@ The presets rest on crash images that were really taken from ext4 and XFS (`test
 them is among the states of its preset, and of `posix`.
 
 From the bottom: `ops` (the operations), `image` (a tree by inode), `faults` (which call fails, and how), `capture`,
-`session`, `patching`, `routes_*` and `journal` (the recorder of Python's own input and output), `trace` (what a
-recording came to), `presets`, `chains` and `effects` (what is durable and what is not), `graph` (what survives only
-with what), `namespace` and `content` (the two factors of a state), `state`, `ordered`, `survival`, `sampling`,
-`untrusted` and `states` (all of them, counted, enumerated within a budget, or chosen), `fates` (the same told to
-people), `materialise` (a state as plain files), `remains` (what a dead process had open).
+`session`, `patching`, `routes_*` and `journal` (the recorder of Python's own input and output), `strace_lines` and
+`strace` (the same operations, of any process, read off what ``strace`` wrote), `trace` (what a recording came to),
+`presets`, `chains` and `effects` (what is durable and what is not), `graph` (what survives only with what),
+`namespace` and `content` (the two factors of a state), `state`, `ordered`, `survival`, `sampling`, `untrusted` and
+`states` (all of them, counted, enumerated within a budget, or chosen), `fates` (the same told to people),
+`materialise` (a state as plain files), `remains` (what a dead process had open).
 
 Not simulated: modes, owners, times and extended attributes, which are given back as they were, and a sync whose failure
-is reported on another descriptor than the one that wrote. The recorder for other processes is not built yet. Memory
-mappings, and input and output that C extensions do by themselves, make a recording doubtful (`Recorder.doubts`), and
-crashes of that backend *not measured*; what a forked child does is found by the image check alone.
+is reported on another descriptor than the one that wrote. Memory mappings, and input and output that C extensions do
+by themselves, make a recording doubtful (`Recorder.doubts`), and crashes of that backend *not measured*; what a forked
+child does is found by the image check alone. A barrier that was missed leaves no trace in an image: the recorder from
+outside is there to be compared with. Memory mappings and io_uring are hidden from both.
 """
 
 from __future__ import annotations

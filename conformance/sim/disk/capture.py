@@ -139,6 +139,10 @@ class Recorder:
         """Let storage work again."""
         self._entered().lift()
 
+    def still(self) -> AbstractContextManager[object]:
+        """A context in which no other thread makes a call that is recorded: it waits until this one leaves it."""
+        return self._entered().lock
+
     def held(self) -> AbstractContextManager[None]:
         """A context for looks of one's own: no call that is made in it is met by a fault, or counted for one."""
         return self._entered().faults.held()

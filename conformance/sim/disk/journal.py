@@ -172,7 +172,14 @@ class Journal:
         if data is None or len(data) < count:
             self._blind(f"what the operating system copied into {file.text!r} could not be read back")
             return
-        self.emit(ops.Write(node.ino, offset, data if len(data) == count else data[:count]), call)
+        self.put(file, offset, data if len(data) == count else data[:count], flags, call)
+
+    def put(self, file: OpenFile, offset: int, data: bytes, flags: int, call: int | None) -> None:
+        """Data was written at an offset of an open file; `flags` are those of `pwritev`."""
+        node = file.node
+        if not isinstance(node, File):
+            return
+        self.emit(ops.Write(node.ino, offset, data), call)
         if flags & RWF_SYNC or file.flags & _O_SYNC == _O_SYNC:
             self.emit(ops.Fsync(node.ino), call)
         elif flags & RWF_DSYNC or file.flags & _O_DSYNC:
