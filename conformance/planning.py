@@ -7,7 +7,7 @@ each of them and about each item. It holds nothing open, so that every worker of
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from conformance.contract import Backend, Durability
 from conformance.drivers.calibration import counting_gap, leftovers_gap, recording_gap
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
+from conformance.drivers.outside import Comparison, compare
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
@@ -122,10 +123,16 @@ class Item:
 
 @dataclass(slots=True)
 class Ledger:
-    """Wall seconds that were meant for the machines that ran in this process, and that they have used."""
+    """What is known in this process by now.
+
+    Attributes:
+        due: wall seconds that were meant for the machines that ran here; seconds: that they have used.
+        comparison: what came of recording the backend from outside too; None while nobody asked.
+    """
 
     due: float = 0.0
     seconds: float = 0.0
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +187,12 @@ class Plan:
         level: Durability = self.settings.durability or self.backend.capabilities.durability  # type: ignore[assignment]
         return presets_of(level)
 
+    def compared(self) -> Comparison:
+        """Whether the recorder in the process misses a barrier; found out once, when it is first asked."""
+        if self.ledger.comparison is None:
+            self.ledger.comparison = compare(self.settings.backend, self.settings.base)
+        return self.ledger.comparison
+
     def max_examples(self) -> int:
         """Programs for each machine."""
         if self.settings.max_examples is not None:
@@ -201,23 +214,9 @@ def make_plan(settings: Settings) -> Plan:
         # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
         backend = load_backend(settings.backend, settings.base)
     _try_to_open(backend)
-    # What is left open is asked of one clause alone, and no need of its own.
-    gap = leftovers_gap()
-    cannot: dict[str, str] = {LEFTOVERS: gap} if gap else {}
-    route = in_process_route(cannot=cannot)
+    ledger = Ledger()
+    route = _route(backend, selected, settings, ledger)
     rulings = _rulings(selected, backend, route, settings)
-    if any(rulings[each.id].applies and Need.IO_COUNT in each.needs for each in selected):
-        gap = counting_gap(backend)
-        if gap:
-            cannot[Need.IO_COUNT] = gap
-            route = in_process_route(cannot=cannot)
-            rulings = _rulings(selected, backend, route, settings)
-    if any(rulings[each.id].applies and not RECORDED.isdisjoint(each.needs) for each in selected):
-        gap = recording_gap(backend)
-        if gap:
-            cannot.update(dict.fromkeys(RECORDED, gap))
-            route = in_process_route(cannot=cannot)
-            rulings = _rulings(selected, backend, route, settings)
     wanted = frozenset(rulings)
     tier = PROFILES[settings.profile].tier
     # What is quick comes first: what it leaves of its time is for the others.
@@ -226,7 +225,30 @@ def make_plan(settings: Settings) -> Plan:
     items = tuple(
         _item(check, backend, route, rulings, settings) for check in checks if wanted.intersection(check.clauses)
     )
-    return Plan(settings, backend, partner_for(backend), route, selected, rulings, items)
+    return Plan(settings, backend, partner_for(backend), route, selected, rulings, items, ledger)
+
+
+def _route(backend: Backend, clauses: tuple[Clause, ...], settings: Settings, ledger: Ledger) -> Route:
+    """The way to the backend, with what cannot be measured on it; only what a clause asks for is tried."""
+    # What is left open is asked of one clause alone, and no need of its own.
+    gap = leftovers_gap()
+    cannot: dict[str, str] = {LEFTOVERS: gap} if gap else {}
+
+    def asked(needs: Container[Need]) -> bool:
+        rulings = _rulings(clauses, backend, in_process_route(cannot=cannot), settings)
+        return any(rulings[each.id].applies and any(need in needs for need in each.needs) for each in clauses)
+
+    if asked((Need.IO_COUNT,)) and (gap := counting_gap(backend)):
+        cannot[Need.IO_COUNT] = gap
+    if asked(RECORDED):
+        gap = recording_gap(backend)
+        # It takes the better part of a second. In quick runs it is left until something was found after a crash.
+        if not gap and PROFILES[settings.profile].thorough:
+            ledger.comparison = compare(settings.backend, settings.base)
+            gap = ledger.comparison.reason
+        if gap:
+            cannot.update(dict.fromkeys(RECORDED, gap))
+    return in_process_route(cannot=cannot)
 
 
 def _rulings(clauses: tuple[Clause, ...], backend: Backend, route: Route, settings: Settings) -> dict[str, Ruling]:

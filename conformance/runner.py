@@ -27,7 +27,7 @@ from conformance.machines import Finding, Job, MachineSpec
 from conformance.machines.explaining import Explained, Explainer
 from conformance.machines.reduce import reduce_finding
 from conformance.model.history_forms import event_to_json
-from conformance.model.operations import Crash, Program
+from conformance.model.operations import Crash, Fail, Program
 from conformance.planning import PROFILES, RECORDED, Item, Plan, Profile, Settings, make_plan
 from conformance.report.cases import Case, CaseError, fingerprint, load_case
 from conformance.report.events import (
@@ -142,7 +142,7 @@ class _Run:
     def failures(self) -> list[ReportEvent]:
         """What was found, made as short as it can be; failing programs that contain another one are left out."""
         found: dict[str, ReportEvent] = {}
-        for finding in sorted(self.job.findings.values(), key=lambda each: each.size):
+        for finding in sorted(self.believed(), key=lambda each: each.size):
             # A program that counts is short as it is written, and takes long to perform: it is only confirmed.
             usual = SCENARIO_REDUCE_SECONDS if isinstance(self.item.check, Scenario) else REDUCE_SECONDS
             seconds = 0.0 if Need.IO_COUNT in self.item.check.needs else usual
@@ -159,11 +159,21 @@ class _Run:
                 found[shortest.clause] = failure
         return list(found.values())
 
+    def believed(self) -> list[Finding]:
+        """The findings, without those that a barrier may be behind that the recorder does not see."""
+        recorded = [each for each in self.job.findings.values() if _rests_on_a_recording(each.program)]
+        reason = self.plan.compared().reason if recorded else ""
+        if not reason:
+            return list(self.job.findings.values())
+        self.job.doubt = NotMeasured(reason)
+        return [each for each in self.job.findings.values() if each not in recorded]
+
     def explained(self, finding: Finding) -> Explained | None:
         """The smallest crash that shows a finding, and its story; None where it has none."""
         if not any(isinstance(each, Crash) for each in finding.program.operations):
             return None
-        return Explainer(self.job, self.plan.presets()).explain(finding)
+        explainer = Explainer(self.job, self.plan.presets(), compared=self.plan.compared().agrees)
+        return explainer.explain(finding)
 
     def _failure(self, finding: Finding, result: ProgramResult | None, story: tuple[str, ...]) -> FailureFound:
         """The failure as it is told; ``result`` is None where the program did not fail when it was performed again.
@@ -276,6 +286,11 @@ def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
         text = "".join(traceback.format_exception(broken))
         found.append(KitErrorFound(item=run.item.id, message=f"{broken}\n{_listing(program)}", traceback=text))
     return found
+
+
+def _rests_on_a_recording(program: Program) -> bool:
+    """Whether what a program shows depends on what was seen of the backend's storage calls."""
+    return any(isinstance(each, Crash | Fail) for each in program.operations)
 
 
 def _is_in_doubt(clause: str, doubt: NotMeasured | None) -> bool:

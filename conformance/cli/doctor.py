@@ -27,6 +27,7 @@ from conformance.contract import SEAMS, Backend, Capabilities, Durability, Sessi
 from conformance.drivers.calibration import recording_gap
 from conformance.drivers.execution import run_program
 from conformance.drivers.factory import takes_env
+from conformance.drivers.outside import Comparison, compare
 from conformance.drivers.registry import known_backends, load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace, scratch_parent
@@ -63,7 +64,10 @@ def command(ctx: click.Context, backend: str | None, durability: Durability | No
     found = load_backend(backend)
     for line in _backend(backend, found, durability):
         click.echo(line)
-    click.echo(_row("crashes", _crashes(found)))
+    gap = _recording_gap(found)
+    click.echo(_row("crashes", gap or _recorded(found)))
+    if not gap:
+        click.echo(_row("barriers", _barriers(compare(backend, Path.cwd()))))
     violation = _round_trip(found)
     click.echo(_row("round trip", violation or "open, create, append, flush, close, open again, read: ok"))
     if violation:
@@ -134,15 +138,27 @@ def _backend(spec: str, backend: Backend, durability: Durability | None) -> Iter
             yield _row("", f"{count} {standing.value}: {reason}")
 
 
-def _crashes(backend: Backend) -> str:
-    """Whether crashes of the backend can be made here, and equal states be opened once."""
+def _recording_gap(backend: Backend) -> str:
+    """Why no crash of the backend can be made here; "" where they can."""
     if backend.capabilities.storage != "files":
         return f'none: storage="{backend.capabilities.storage}" keeps no files that a crash could leave'
     gap = recording_gap(backend)
-    if gap:
-        return f"not measured: {gap}"
+    return f"not measured: {gap}" if gap else ""
+
+
+def _recorded(backend: Backend) -> str:
+    """How crashes of the backend are made."""
     once = "equal states are opened once" if takes_env(backend) else "each state is opened: the factory takes no env"
     return f"what it does to its files can be recorded; {once}"
+
+
+def _barriers(found: Comparison) -> str:
+    """Whether a recorder outside the process sees the same of the backend."""
+    if found.gap:
+        return f"seen in process only: {found.gap}"
+    if found.difference:
+        return f"crashes are not measured: {found.reason}"
+    return f"strace saw the same {found.operations} disk operations, {found.syncs} of them syncs"
 
 
 def _round_trip(backend: Backend) -> str:

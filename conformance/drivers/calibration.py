@@ -77,9 +77,7 @@ def recording_gap(backend: Backend) -> str:
     with Workspace() as workspace, Watchdog() as watchdog:
         driver = InProcessDriver(backend, workspace.fresh_root(), watchdog=watchdog, crashes=True)
         try:
-            for call, operation in enumerate(_CONTINUED):
-                if not isinstance(driver.perform(operation, call), Returned):
-                    break
+            store_and_continue(driver)
             recorder = driver.recorder
             doubts = () if recorder is None else recorder.doubts()
             if not doubts and (recorder is None or all(isinstance(op, Marker) for op in recorder.ops)):
@@ -87,6 +85,13 @@ def recording_gap(backend: Backend) -> str:
         finally:
             driver.finish()
     return f"{'; '.join(doubts)}; {WAY_OUT}" if doubts else ""
+
+
+def store_and_continue(driver: InProcessDriver) -> None:
+    """Store a session, open it again and continue it: what a recording is tried on. It ends where something fails."""
+    for call, operation in enumerate(_CONTINUED):
+        if not isinstance(driver.perform(operation, call), Returned):
+            break
 
 
 def counting_gap(backend: Backend) -> str:
@@ -138,4 +143,4 @@ def gap_in(usage: Usage) -> str:
     )
 
 
-__all__ = ["counting_gap", "gap_in", "leftovers_gap", "recording_gap", "usage_of_a_store"]
+__all__ = ["counting_gap", "gap_in", "leftovers_gap", "recording_gap", "store_and_continue", "usage_of_a_store"]

@@ -27,6 +27,7 @@ from conformance.drivers.shadowing import check_not_shadowed
 __all__ = [
     "check_not_shadowed",
     "hold_backend",
+    "is_held",
     "known_backends",
     "load_backend",
     "open_backend",
@@ -73,7 +74,7 @@ def load_backend(spec: str, base: Path | None = None) -> Backend:
             f"backend {spec!r}: drivers in other processes (exec:COMMAND) are not built yet; "
             f"register a Python backend: {_forms()}"
         )
-    if spec.startswith(_HELD_PREFIX):
+    if is_held(spec):
         return _held_backend(spec)
     place, colon, attribute = spec.rpartition(":")
     if not colon:
@@ -92,6 +93,11 @@ def hold_backend(backend: Backend) -> str:
         spec = f"{_HELD_PREFIX}{backend.name}#{count}"
     _held[spec] = backend
     return spec
+
+
+def is_held(spec: str) -> bool:
+    """Whether a spec names an object of this process, which no other one can find."""
+    return spec.startswith(_HELD_PREFIX)
 
 
 def partner_for(backend: Backend) -> Backend:

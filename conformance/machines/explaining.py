@@ -64,9 +64,11 @@ class Explainer:
     Args:
         job: the backend, and room to perform programs in.
         presets: those that may be told, the weakest first; the one in which it was found is among them.
+        compared: a recorder outside the process has seen the same barriers.
     """
 
-    def __init__(self, job: Job, presets: Sequence[str]) -> None:
+    def __init__(self, job: Job, presets: Sequence[str], *, compared: bool = False) -> None:
+        self._compared = compared
         self._job = job
         self._presets = presets
         self._laboratory = Laboratory(job)
@@ -156,6 +158,7 @@ class Explainer:
             before=_files(trace.image.tree()),
             after=_files(state.tree),
             dropped=dropped,
+            compared=self._compared,
         )
 
     def _left(self) -> float:

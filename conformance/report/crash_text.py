@@ -28,6 +28,7 @@ class CrashStory:
         preset: the weakest adversary that leaves such a state. cause: its class.
         is_recovery: the crash took nothing that was promised: what is found is handled wrongly.
         barriers: each of them alone leaves no failing state; empty where none does, or none is needed.
+        compared: whatever outside the process could see of its barriers, the recorder inside saw too.
         dropped: paths of files of which a failed sync dropped what the crash then took: no later sync would save that.
         table: the disk operations since the last point at which everything was durable, with what became of each.
         before: the files as readers saw them; after: as the crash left them.
@@ -41,6 +42,7 @@ class CrashStory:
     before: Files
     after: Files
     dropped: tuple[str, ...] = ()
+    compared: bool = False
 
     def lines(self) -> tuple[str, ...]:
         """The story, line by line."""
@@ -66,7 +68,8 @@ class CrashStory:
         elif self.barriers:
             yield f"missing barrier: {self.barriers[0]}"
             yield from (f"             or: {each}" for each in self.barriers[1:])
-            yield "             (barriers seen in process only: a sync made by a C extension would not be known)"
+            if not self.compared:
+                yield "             (barriers seen in process only: a sync made by a C extension would not be known)"
         else:
             yield "missing barrier: no single sync, and no two of them, mend it (each was tried)"
 

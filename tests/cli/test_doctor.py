@@ -5,9 +5,13 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
+import pytest
+
 from conformance.contract import SEAMS
+from conformance.drivers.outside import Comparison
 from conformance.drivers.workspace import scratch_parent
 from tests.cli.conftest import Command
+from tests.unit.sim.disk.test_strace import needs_strace
 
 BROKEN = """
 from conformance import Backend, Capabilities
@@ -98,3 +102,27 @@ def test_it_says_whether_crashes_can_be_made(command: Command) -> None:
     """Of the reference they can; of a backend in memory there are none."""
     assert "can be recorded; equal states are opened once" in command("doctor", "jsonl").output
     assert 'storage="memory" keeps no files' in command("doctor", "memory").output
+
+
+@needs_strace
+def test_it_says_whether_the_recorders_agree(command: Command) -> None:
+    """The reference is recorded from outside too, and that found the same; in memory there is nothing to compare."""
+    found = command("doctor", "jsonl").output
+    assert "barriers         strace saw the same" in found
+    assert " of them syncs" in found
+    assert "barriers" not in command("doctor", "memory").output
+
+
+@pytest.mark.parametrize(
+    ("came", "words"),
+    [
+        (Comparison(gap="strace is not there"), "seen in process only: strace is not there"),
+        (Comparison("it differs"), "crashes are not measured: a barrier may be unseen: it differs"),
+    ],
+)
+def test_it_says_why_barriers_are_not_known(
+    command: Command, monkeypatch: pytest.MonkeyPatch, came: Comparison, words: str
+) -> None:
+    """Without strace, and where the recorders differ, the line says so."""
+    monkeypatch.setattr("conformance.cli.doctor.compare", lambda spec, base: came)
+    assert f"barriers         {words}" in command("doctor", "jsonl").output
