@@ -27,6 +27,7 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
     "clause": (str, list),
     "max-examples": (int,),
     "durability": _TEXT,
+    "preset": (str, list),
     "strict": (bool,),
     "require-measured": (bool,),
     "report": _TEXT,
@@ -70,7 +71,7 @@ def _checked(path: Path, key: str, value: Any) -> Any:
         raise UsageError(
             f"{path}: {key}={value!r} of type {type(value).__name__} in [tool.torntail]; expected {expected}"
         )
-    if key != "clause":
+    if list not in allowed:
         return value
     patterns: Any = [value] if isinstance(value, str) else value
     if not all(isinstance(pattern, str) for pattern in patterns):

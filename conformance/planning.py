@@ -24,7 +24,7 @@ from conformance.clauses import (
     ruling,
     select,
 )
-from conformance.clauses.levels import THOROUGH_ONLY, preset_gap, presets_of
+from conformance.clauses.levels import THOROUGH_ONLY, beyond, preset_gap, presets_of
 from conformance.contract import Backend, Durability
 from conformance.drivers.calibration import counting_gap, leftovers_gap, recording_gap
 from conformance.drivers.errors import UsageError
@@ -36,7 +36,7 @@ from conformance.drivers.workspace import Workspace
 from conformance.machines import MACHINES, MachineSpec, Tier, damage_sweeps, fault_sweeps, sweeps
 from conformance.model.operations import OpenInstance
 from conformance.report.events import RunStarted
-from conformance.sim.disk import Patching
+from conformance.sim.disk import PRESETS, Patching
 
 LEFTOVERS = "FAULT-06"
 """The clause about what is left open past the close of a service."""
@@ -83,6 +83,7 @@ class Settings:
         seed: of everything drawn.
         clauses: patterns such as ``JSON-*``; empty for all.
         durability: to try more or less than is claimed.
+        presets: kinds of crashes to sweep besides; what the durability need not withstand is reported only.
         strict: should clauses gate; require_measured: *not measured* counts as not exercised.
         state: where journals and cases are kept; base: relative paths of backends start here.
         workers: how many processes share the budget.
@@ -95,6 +96,7 @@ class Settings:
     clauses: tuple[str, ...] = ()
     max_examples: int | None = None
     durability: str | None = None
+    presets: tuple[str, ...] = ()
     strict: bool = False
     require_measured: bool = False
     state: Path = Path(".torntail")
@@ -111,6 +113,7 @@ class Item:
         clauses: what it can witness.
         title: what it checks, in one line.
         skip: the table's reason why it does not run, or "".
+        beyond: why nothing that it finds gates, as a phrase, or "".
         check: the scenario or machine behind it.
     """
 
@@ -119,6 +122,7 @@ class Item:
     title: str
     skip: str
     check: Scenario | MachineSpec
+    beyond: str = ""
 
 
 @dataclass(slots=True)
@@ -160,7 +164,8 @@ class Plan:
             seed=settings.seed,
             strict=settings.strict,
             require_measured=settings.require_measured,
-            durability=settings.durability or self.backend.capabilities.durability,
+            durability=self.durability,
+            presets=settings.presets,
             python=platform.python_version(),
             platform=platform.system(),
             clauses=tuple(each.id for each in self.clauses),
@@ -182,10 +187,18 @@ class Plan:
             return budget
         return budget * min(self.settings.workers, len(weights)) * machine.weight / sum(weights)
 
+    @property
+    def durability(self) -> Durability:
+        """The level that is tried."""
+        return self.settings.durability or self.backend.capabilities.durability  # type: ignore[return-value]
+
     def presets(self) -> tuple[str, ...]:
         """The kinds of crashes that the durability which is tried has to withstand, the weakest adversary first."""
-        level: Durability = self.settings.durability or self.backend.capabilities.durability  # type: ignore[assignment]
-        return presets_of(level)
+        return presets_of(self.durability)
+
+    def told_presets(self, item: Item) -> tuple[str, ...]:
+        """Those, and the one that the item is about: what may explain a finding, the weakest adversary first."""
+        return tuple(each for each in PRESETS if each in self.presets() or each == item.check.preset)
 
     def compared(self) -> Comparison:
         """Whether the recorder in the process misses a barrier; found out once, when it is first asked."""
@@ -209,6 +222,9 @@ def make_plan(settings: Settings) -> Plan:
     """
     if settings.profile not in PROFILES:
         raise UsageError(f"profile={settings.profile!r}: expected one of {', '.join(PROFILES)}")
+    for preset in settings.presets:
+        if preset not in PRESETS:
+            raise UsageError(f"preset={preset!r}: expected one of {', '.join(PRESETS)}")
     selected = select(settings.clauses)
     with Patching():
         # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
@@ -220,7 +236,7 @@ def make_plan(settings: Settings) -> Plan:
     wanted = frozenset(rulings)
     tier = PROFILES[settings.profile].tier
     # What is quick comes first: what it leaves of its time is for the others.
-    swept = (*sweeps(tier), *fault_sweeps(tier))
+    swept = (*sweeps(tier, settings.presets), *fault_sweeps(tier))
     checks: list[Scenario | MachineSpec] = [*SCENARIOS, *damage_sweeps(tier), *MACHINES, *swept]
     items = tuple(
         _item(check, backend, route, rulings, settings) for check in checks if wanted.intersection(check.clauses)
@@ -271,9 +287,10 @@ def _item(
     thorough = PROFILES[settings.profile].thorough
     if not skip and isinstance(check, Scenario) and check.thorough and not thorough:
         skip = THOROUGH_ONLY
-    if not skip and check.preset:
+    if not skip and check.preset and check.preset not in settings.presets:
         skip = preset_gap(check.preset, backend.capabilities.durability, asked, thorough=thorough)
-    return Item(check.item_id, check.clauses, check.title, skip, check)
+    aside = beyond(check.preset, asked or backend.capabilities.durability) if check.preset else ""
+    return Item(check.item_id, check.clauses, check.title, skip, check, aside)
 
 
 def _try_to_open(backend: Backend) -> None:

@@ -273,6 +273,7 @@ def settings_from(config: pytest.Config, worker: dict[str, Any] | None) -> Setti
         "clauses": split_patterns(options.get("clause") or ()),
         "max_examples": not_below("max-examples", options.get("max_examples"), 1),
         "durability": one_of("durability", options.get("durability"), get_args(Durability)),
+        "presets": split_patterns(options.get("preset") or ()),
         "strict": options.get("strict"),
         "require_measured": options.get("require_measured"),
         "workers": None if worker is None else worker["workercount"],

@@ -42,6 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--torntail-max-examples", type=int, metavar="N", help="random histories for each machine")
     group.addoption("--torntail-durability", metavar="LEVEL", help="check this level, claimed or not")
+    group.addoption(
+        "--torntail-preset",
+        action="append",
+        metavar="NAME",
+        help="sweep this kind of crash too, say btrfs; beyond the durability it is reported only; repeatable",
+    )
     group.addoption("--torntail-strict", action="store_true", default=None, help="should clauses fail the run too")
     group.addoption(
         "--torntail-require-measured",

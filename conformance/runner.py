@@ -172,7 +172,7 @@ class _Run:
         """The smallest crash that shows a finding, and its story; None where it has none."""
         if not any(isinstance(each, Crash) for each in finding.program.operations):
             return None
-        explainer = Explainer(self.job, self.plan.presets(), compared=self.plan.compared().agrees)
+        explainer = Explainer(self.job, self.plan.told_presets(self.item), compared=self.plan.compared().agrees)
         return explainer.explain(finding)
 
     def _failure(self, finding: Finding, result: ProgramResult | None, story: tuple[str, ...]) -> FailureFound:
@@ -199,6 +199,7 @@ class _Run:
             reference_answer=result.reference_answer if result is not None else "",
             fingerprint=fingerprint(finding.clause, finding.program, violation.call),
             explanation=story,
+            beyond=self._beyond(finding.program),
         )
         case = Case.of(failure, kit_version=__version__, backend=settings.backend, seed=settings.seed)
         path = case.save(settings.state / "cases")
@@ -206,6 +207,11 @@ class _Run:
         script.write_text(render_failure_program(failure, backend_spec=settings.backend), "utf-8")
         command = f"torntail replay {shlex.quote(str(path))}"
         return replace(failure, case=str(path), script=str(script), reproduce=command)
+
+    def _beyond(self, program: Program) -> str:
+        """Why what a program shows gates nothing, as a phrase; "" where the durability has to withstand its crashes."""
+        crashes = [each for each in program.operations if isinstance(each, Crash)]
+        return self.item.beyond if any(each.preset not in self.plan.presets() for each in crashes) else ""
 
 
 def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[ReportEvent]:
@@ -249,6 +255,7 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             coverage="" if isinstance(item.check, Scenario) else run.job.coverage,
             crash_states=run.job.crash_states,
             crash_bound=run.job.crash_bound,
+            beyond=item.beyond,
         ),
     ]
 

@@ -33,8 +33,13 @@ def presets_of(durability: Durability) -> tuple[str, ...]:
     return _LEVELS[durability]
 
 
+def beyond(preset: str, durability: Durability) -> str:
+    """Why what only that preset shows fails nobody, as a phrase; "" where the level has to withstand it."""
+    return "" if preset in presets_of(durability) else f'durability="{durability}" has not to withstand "{preset}"'
+
+
 def preset_gap(preset: str, claimed: Durability, asked: Durability | None, *, thorough: bool) -> str:
-    """Why crashes of that preset are not tried, as a phrase; "" where they are.
+    """Why crashes of that preset are not tried, as a phrase; "" where they are. One that was asked for always is.
 
     Args:
         claimed: the backend's own durability. asked: the level that the user wants tried instead, or None.

@@ -63,6 +63,12 @@ def _folder(directory: Path, backend: str) -> ReportFolder:
 )
 @click.option("--max-examples", type=click.IntRange(min=1), help="Random histories for each machine.")
 @click.option("--durability", type=click.Choice(get_args(Durability)), help="Check this level, claimed or not.")
+@click.option(
+    "--preset",
+    multiple=True,
+    metavar="NAME",
+    help="Sweep this kind of crash too, say btrfs; beyond the durability it is reported only. Repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Should clauses fail the run too.")
 @click.option("--require-measured", is_flag=True, help="A gating clause that cannot be measured here fails the run.")
 @click.option(
@@ -80,6 +86,7 @@ def command(
     clause: tuple[str, ...],
     max_examples: int | None,
     durability: str | None,
+    preset: tuple[str, ...],
     strict: bool,
     require_measured: bool,
     report: Path | None,
@@ -102,6 +109,7 @@ def command(
         clauses=split_patterns(clause),
         max_examples=max_examples,
         durability=durability,
+        presets=split_patterns(preset),
         strict=strict,
         require_measured=require_measured,
     )

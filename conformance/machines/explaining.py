@@ -146,7 +146,8 @@ class Explainer:
         cause = cause_of(trace, following, found.preset, state, violation, covered=covered)
         barriers: tuple[str, ...] = ()
         dropped = _dropped(trace, lost) if covered else ()
-        if covered and not dropped:
+        lies = PRESETS[found.preset].lies
+        if covered and not dropped and not lies:
             tried = missing_barriers(recorded, found.preset, lost, self._fits, seconds=self._left())
             barriers = tuple(" and ".join(each.text(recorded.frozen.trace) for each in every) for every in tried)
         return CrashStory(
@@ -159,6 +160,7 @@ class Explainer:
             after=_files(state.tree),
             dropped=dropped,
             compared=self._compared,
+            lies=lies,
         )
 
     def _left(self) -> float:

@@ -12,7 +12,7 @@ Does not: decide what is legal (``sim.disk``), what is right (``model``), or why
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from conformance.clauses import Need, Violation
@@ -270,9 +270,10 @@ CLAUSES_OF_CRASHES: tuple[str, ...] = tuple(
 """What a sweep can witness."""
 
 
-def sweeps(tier: Tier) -> tuple[MachineSpec, ...]:
-    """One sweep for each preset that gates at some durability."""
-    return tuple(_sweep(preset, tier) for preset in GATING)
+def sweeps(tier: Tier, asked: Container[str] = ()) -> tuple[MachineSpec, ...]:
+    """One sweep for each preset that gates at some durability, and for each other one that is asked for."""
+    others = [preset for preset in PRESETS if preset in asked and preset not in GATING]
+    return tuple(_sweep(preset, tier) for preset in (*GATING, *others))
 
 
 def _sweep(preset: str, tier: Tier) -> MachineSpec:

@@ -29,6 +29,7 @@ class CrashStory:
         is_recovery: the crash took nothing that was promised: what is found is handled wrongly.
         barriers: each of them alone leaves no failing state; empty where none does, or none is needed.
         compared: whatever outside the process could see of its barriers, the recorder inside saw too.
+        lies: in that preset a sync may save nothing, so that none is missing.
         dropped: paths of files of which a failed sync dropped what the crash then took: no later sync would save that.
         table: the disk operations since the last point at which everything was durable, with what became of each.
         before: the files as readers saw them; after: as the crash left them.
@@ -43,6 +44,7 @@ class CrashStory:
     after: Files
     dropped: tuple[str, ...] = ()
     compared: bool = False
+    lies: bool = False
 
     def lines(self) -> tuple[str, ...]:
         """The story, line by line."""
@@ -65,6 +67,8 @@ class CrashStory:
         elif self.dropped:
             yield "missing write: after a sync that failed the data has to be written again, before the next sync:"
             yield from (f"               {path}" for path in self.dropped)
+        elif self.lies:
+            yield f"no barrier helps: in {self.preset} a sync may save nothing, and be reported done"
         elif self.barriers:
             yield f"missing barrier: {self.barriers[0]}"
             yield from (f"             or: {each}" for each in self.barriers[1:])

@@ -41,6 +41,7 @@ class RunStarted(ReportEvent):
     Attributes:
         backend: the registered name; ``spec``: as the user wrote it.
         capabilities: field of ``Capabilities`` -> value.
+        presets: kinds of crashes that were asked for by name.
         clauses: ids selected; ``rulings``: id -> (standing, reason) as the table decided before anything ran.
         items: ids of the items that will run or be skipped, in order.
     """
@@ -60,6 +61,7 @@ class RunStarted(ReportEvent):
     clauses: tuple[str, ...]
     rulings: Mapping[str, tuple[str, str]]
     items: tuple[str, ...]
+    presets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """As every event; a ruling stays the pair that its type says."""
@@ -90,6 +92,7 @@ class FailureFound(ReportEvent):
         script: path of the program as a Python file that runs by itself, or "".
         reproduce: the command that shows it again.
         explanation: what a crash did to the disk and what would mend it, line by line; empty where there was none.
+        beyond: why it gates nothing, whatever its clause: it takes a crash beyond the durability; or "".
     """
 
     name: ClassVar[str] = "failure_found"
@@ -109,6 +112,7 @@ class FailureFound(ReportEvent):
     script: str = ""
     reproduce: str = ""
     explanation: tuple[str, ...] = ()
+    beyond: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +138,7 @@ class ItemFinished(ReportEvent):
         coverage: one line that says what was covered, for sweeps; else "".
         crash_states: how many crash states were opened. crash_bound: all states of all workloads of so many calls were
             covered; 0 where not all were, or there was no sweep.
+        beyond: why what it witnessed is no part of any verdict, or "".
     """
 
     name: ClassVar[str] = "item_finished"
@@ -148,6 +153,7 @@ class ItemFinished(ReportEvent):
     coverage: str = ""
     crash_states: int = 0
     crash_bound: int = 0
+    beyond: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

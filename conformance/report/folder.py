@@ -53,4 +53,5 @@ class ReportFolder:
 def header(started: RunStarted) -> str:
     """What is run, on one line: kit, backend, profile and the seed that repeats the random choices."""
     name = started.spec if started.spec == started.backend else f"{started.backend} ({started.spec})"
-    return f"torntail {started.kit_version}: {name}, profile {started.profile}, seed {started.seed}"
+    also = f", also under {', '.join(started.presets)}" if started.presets else ""
+    return f"torntail {started.kit_version}: {name}, profile {started.profile}{also}, seed {started.seed}"

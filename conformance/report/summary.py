@@ -125,12 +125,16 @@ class Summary:
     @property
     def gating_failures(self) -> tuple[FailureFound, ...]:
         """The failures that make the run fail."""
-        return tuple(each for each in self.failures if self.gates(each.clause) and not self.is_known(each))
+        return tuple(each for each in self.failures if not self._is_mild(each))
 
     @property
     def other_failures(self) -> tuple[FailureFound, ...]:
-        """The failures that are reported only: should without strict, claims that are not claimed, known ones."""
-        return tuple(each for each in self.failures if not self.gates(each.clause) or self.is_known(each))
+        """The failures that are reported only: should without strict, claims that are not claimed, known ones, and
+        those that take a crash beyond the durability."""
+        return tuple(each for each in self.failures if self._is_mild(each))
+
+    def _is_mild(self, failure: FailureFound) -> bool:
+        return bool(failure.beyond) or not self.gates(failure.clause) or self.is_known(failure)
 
     def unsettled(self) -> tuple[ClauseVerdict, ...]:
         """The gating clauses without a verdict of their own that ask for exit 3 in a whole run."""
@@ -175,6 +179,8 @@ class Summary:
         parts.append(f"{len(failed)} failed" + (f" ({mild} of them not gating)" if mild else ""))
         if outside := {each.clause for each in self.failures} - self.verdicts.keys():
             parts.append(f"{len(outside)} failed outside the selection")
+        if aside := {each.clause for each in self.failures if each.beyond} - set(failed):
+            parts.append(f"{len(aside)} failed beyond the durability")
         if crashes := self._crash_states():
             parts.append(crashes)
         if self.interrupted:
@@ -187,9 +193,10 @@ class Summary:
 
     def _crash_states(self) -> str:
         """How many crash states were opened, and up to which length of workloads these are all there are."""
-        if not (opened := sum(each.crash_states for each in self.items)):
+        demanded = [each for each in self.items if not each.beyond]
+        if not (opened := sum(each.crash_states for each in demanded)):
             return ""
-        bounds = {each.crash_bound for each in self.items if each.coverage and _sweep_kind(each.item) == "crash"}
+        bounds = {each.crash_bound for each in demanded if each.coverage and _sweep_kind(each.item) == "crash"}
         least = min(bounds, default=0)
         extent = f"exhaustive N≤{least}" if least else "not exhaustive"
         return f"crash states opened {opened:,} ({extent})"
@@ -252,7 +259,8 @@ def summarise(events: Iterable[ReportEvent], *, known: Mapping[str, str] | None 
                 items.append(event)
     witnesses: Counter[str] = Counter()
     for item in items:
-        witnesses.update(item.witnesses)
+        if not item.beyond:
+            witnesses.update(item.witnesses)
     doubts = {clause: item.reason for item in items for clause in item.unmeasured}
     listed = dict(known or {})
     return Summary(
@@ -277,6 +285,9 @@ def _verdicts(
 ) -> dict[str, ClauseVerdict]:
     broken: dict[str, list[FailureFound]] = {}
     for failure in failures:
+        if failure.beyond:
+            # The clause holds as far as the durability goes, or does not: the other checks tell.
+            continue
         broken.setdefault(failure.clause, []).append(failure)
     found = {}
     for clause in header.clauses:

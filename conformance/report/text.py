@@ -103,6 +103,8 @@ def render_warnings(summary: Summary, *, width: int = 100, style: Style = plain)
 
 def _why_mild(summary: Summary, failure: FailureFound) -> str:
     """Why this failure does not gate."""
+    if failure.beyond:
+        return failure.beyond
     if summary.is_known(failure):
         return f"known, {summary.known.get(failure.fingerprint) or summary.known.get(failure.clause)}"
     return "a should clause gates only under --strict" if level_of(failure.clause) == "should" else "it is not claimed"

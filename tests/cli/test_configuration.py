@@ -57,6 +57,7 @@ def test_parents_are_not_searched(tmp_path: Path) -> None:
         ("seed = true", "seed=True of type bool"),
         ('strict = "yes"', "strict='yes' of type str"),
         ("clause = [1]", "expected a list of strings"),
+        ("preset = [1]", "expected a list of strings"),
         ("backend = ", "Invalid value"),
     ],
 )

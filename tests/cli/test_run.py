@@ -99,14 +99,16 @@ def test_a_report_that_cannot_be_written_is_told_first(command: Command, here: P
 def test_the_command_line_wins_over_the_project(command: Command, here: Path, asked: list[Settings]) -> None:
     """Settings of [tool.torntail] hold where the command line says nothing."""
     body = 'backend = "memory"\nprofile = "ci"\nseed = 5\nclause = ["SEQ"]\nstrict = true\nbudget = "5m"\n'
+    body += 'preset = "btrfs"\n'
     (here / "pyproject.toml").write_text(f"[tool.torntail]\n{body}", "utf-8")
     command("run", "--profile", "smoke", "--max-examples", "9")
-    command("run", "jsonl", "--seed", "6", "--clause", "OWN,REV-01", "--durability", "none")
+    command("run", "jsonl", "--seed", "6", "--clause", "OWN,REV-01", "--durability", "none", "--preset", "xfs,posix")
     first, second = asked
     assert (first.backend, first.profile, first.seed, first.clauses) == ("memory", "smoke", 5, ("SEQ",))
     assert (first.strict, first.budget, first.max_examples) == (True, 300, 9)
     assert (second.backend, second.profile, second.seed) == ("jsonl", "ci", 6)
     assert (second.clauses, second.durability) == (("OWN", "REV-01"), "none")
+    assert (first.presets, second.presets) == (("btrfs",), ("xfs", "posix"))
 
 
 def test_a_seed_is_drawn_where_none_is_given(command: Command, asked: list[Settings]) -> None:
@@ -125,6 +127,7 @@ def test_a_seed_is_drawn_where_none_is_given(command: Command, asked: list[Setti
         (("memory", "--profile", "quick"), "smoke"),
         (("memory", "--budget", "5d"), "2h"),
         (("memory", "--durability", "fire"), "power-loss"),
+        (("memory", "--preset", "btrfz"), "kill, ordered, ext4, xfs, btrfs, posix, paranoid"),
         (("memory", "--max-examples", "0"), "max-examples"),
     ],
 )
@@ -177,3 +180,47 @@ def test_a_program_that_killed_an_earlier_run_is_reported(command: Command, here
     assert [form["do"] for form in load_case(case).program] == ["open_instance"]
     assert Journal.unfinished(here / ".torntail") == []
     assert command("replay", str(case)).exit_code == 0
+
+
+LOST_ON_BTRFS = f"{Path(__file__).resolve().parents[1]}/mutants/dur.py:parents_are_not_synced"
+"""A directory above the root is not synced: btrfs may lose it, while ext4 and XFS commit it with the rest."""
+
+
+@pytest.mark.parametrize(
+    ("level", "preset", "code"),
+    [("power-loss", "btrfs", 0), ("power-loss", "posix", 0), ("power-loss-strict", "posix", 1)],
+)
+def test_a_preset_beyond_the_durability_gates_nothing(
+    command: Command, here: Path, level: str, preset: str, code: int
+) -> None:
+    """What takes a crash that the level need not withstand is told in full and exits 0; else it exits 1."""
+    arguments = ("--clause", "DUR-02", "--profile", "smoke", "--seed", "1", "--durability", level)
+    if code == 0:
+        assert "DUR-02" not in command("run", LOST_ON_BTRFS, *arguments).output.partition("must ·")[2]
+    found = command("run", LOST_ON_BTRFS, *arguments, "--preset", preset, "--report", "out")
+    assert found.exit_code == code, found.output
+    assert f"also under {preset}" in found.output
+    assert f"conformance::sweep::crash[{preset}]" in found.output
+    assert "missing barrier: fsync(directory the directory above the root)" in found.output
+    told = " ".join(found.output.split())
+    mild = f'DUR-02 is violated and does not gate: durability="{level}" has not to withstand "{preset}"'
+    assert (mild in told.replace(" (2 failures)", "")) == (code == 0)
+    assert ("1/1 must · 0 not exercised · 0 failed · 1 failed beyond the durability" in told) == (code == 0)
+    assert ("VIOLATED, NOT GATING DUR-02" in told) == (code == 0)
+
+
+def test_the_reference_withstands_btrfs(command: Command) -> None:
+    """Asked for, btrfs is swept, and finds nothing in the reference; a disk that lies is another matter."""
+    arguments = ("--clause", "DUR-01,TORN", "--profile", "smoke", "--seed", "1")
+    found = command("run", "jsonl", *arguments, "--preset", "btrfs", "--preset", "paranoid")
+    assert found.exit_code == 0, found.output
+    assert "crashes    btrfs: " in found.output
+    assert 'withstand "btrfs"' not in found.output
+    assert "(paranoid)" in found.output
+
+
+def test_where_nothing_crashes_a_preset_changes_nothing(command: Command) -> None:
+    """A backend in memory has no crash, whatever is asked for."""
+    found = command("run", "memory", "--clause", "SEQ-01,DUR-01", "--profile", "smoke", "--preset", "btrfs")
+    assert found.exit_code == 0
+    assert "btrfs: " not in found.output

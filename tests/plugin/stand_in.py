@@ -40,6 +40,7 @@ class Settings:
     clauses: tuple[str, ...] = ()
     max_examples: int | None = None
     durability: str | None = None
+    presets: tuple[str, ...] = ()
     strict: bool = False
     require_measured: bool = False
     state: Path = Path(".torntail")

@@ -91,6 +91,13 @@ def test_a_story_tells_files_and_bytes() -> None:
     assert "00000010  78 78 78 78 00" in text
 
 
+def test_where_syncs_lie_no_barrier_is_missing() -> None:
+    """A disk that reports syncs it did not make is not mended by one more."""
+    story = CrashStory("paranoid", "torn record", False, (), (), {}, {}, lies=True)
+    assert "no barrier helps: in paranoid a sync may save nothing, and be reported done" in story.lines()
+    assert not any(line.startswith("missing barrier") for line in story.lines())
+
+
 def test_rows_of_nul_are_told_once() -> None:
     """A long run of NUL takes two rows and a word, not a screen."""
     rows = list(hexdump(b"a" * 16 + bytes(4096), 16))

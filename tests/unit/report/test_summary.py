@@ -197,3 +197,33 @@ def test_the_classes_add_up_to_the_clauses_selected(started: Started, data: st.D
     assert sum(m for _, m in levels) + ruled_out == len(ids)
     assert sum(n for n, _ in levels) + sum(counts.values()) == len(ids)
     assert counts["failed"] == len(set(broken) - known.keys())
+
+
+def test_what_is_beyond_the_durability_is_told_and_counts_for_nothing(started: Started) -> None:
+    """A violation that takes a crash beyond the level gates nothing and fails no clause; such a witness passes none."""
+    aside = _failure("DUR-01", "conformance::sweep::crash[btrfs]", beyond="not asked of it")
+    beside = ItemFinished(
+        item="conformance::sweep::crash[btrfs]",
+        outcome="failed",
+        witnesses={"DUR-01": 2, "DUR-02": 2},
+        coverage="btrfs",
+        crash_states=50,
+        beyond="not asked of it",
+    )
+    demanded = ItemFinished(
+        item="conformance::sweep::crash[ext4]",
+        outcome="passed",
+        witnesses={"DUR-01": 1},
+        coverage="ext4",
+        crash_states=7,
+        crash_bound=3,
+    )
+    summary = _run(started("DUR-01", "DUR-02", strict=True), aside, beside, demanded)
+    assert [each.verdict for each in summary.verdicts.values()] == [Verdict.PASS, Verdict.NOT_EXERCISED]
+    assert (summary.gating_failures, summary.other_failures) == ((), (aside,))
+    told = "0 failed · 1 failed beyond the durability · crash states opened 7 (exhaustive N≤3)"
+    assert summary.headline().endswith(told)
+    assert summary.exit_code() == 3
+    gating = _run(started("DUR-01"), aside, _failure("DUR-01"), demanded)
+    assert gating.exit_code() == 1
+    assert "beyond the durability" not in gating.headline()
