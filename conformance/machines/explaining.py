@@ -23,7 +23,7 @@ from conformance.machines.laboratory import Confirmed, Laboratory
 from conformance.machines.points import Point, Recorded, points, record
 from conformance.model.operations import Crash, Operation
 from conformance.report.crash_text import CrashStory
-from conformance.sim.disk.fates import TAKEN, fates_of, name_at, told
+from conformance.sim.disk.fates import TAKEN, fates_of, name_at, shorter_side, told
 from conformance.sim.disk.image import Tree
 from conformance.sim.disk.ops import Marker, SyncFailed
 from conformance.sim.disk.presets import PRESETS
@@ -144,6 +144,7 @@ class Explainer:
         later = recorded.frozen.trace.ops[found.point.index + 1 :]
         following = next((op for op in later if not isinstance(op, Marker)), None)
         cause = cause_of(trace, following, found.preset, state, violation, covered=covered)
+        side = shorter_side(trace, fates)
         barriers: tuple[str, ...] = ()
         dropped = _dropped(trace, lost) if covered else ()
         lies = PRESETS[found.preset].lies
@@ -161,6 +162,9 @@ class Explainer:
             dropped=dropped,
             compared=self._compared,
             lies=lies,
+            named=side.lines,
+            are_survivors=side.survived,
+            at_stake=side.at_stake,
         )
 
     def _left(self) -> float:

@@ -1,7 +1,8 @@
 """The story of a crash as lines of text: what was done to the disk, what survived, and what to change.
 
-Promises: the preset and the cause class first, then the barrier that is missing or the word *recovery*, the table of
-disk operations with what became of each, what the files were and are, and a dump of the bytes where they differ.
+Promises: the preset and the cause class first, then the barrier that is missing or the word *recovery*, what was lost
+or what survived (the shorter of the two), the table of disk operations with what became of each, what the files were
+and are, and a dump of the bytes where they differ.
 
 Does not: find any of it out.
 """
@@ -19,6 +20,9 @@ DUMPED = 4
 
 ROW = 16
 
+NAMED = 12
+"""Operations that are named beside the table, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class CrashStory:
@@ -30,6 +34,8 @@ class CrashStory:
         barriers: each of them alone leaves no failing state; empty where none does, or none is needed.
         compared: whatever outside the process could see of its barriers, the recorder inside saw too.
         lies: in that preset a sync may save nothing, so that none is missing.
+        named: the operations that were lost; with `are_survivors` those that were not, where they are fewer.
+        at_stake: how many operations the crash could have taken.
         dropped: paths of files of which a failed sync dropped what the crash then took: no later sync would save that.
         table: the disk operations since the last point at which everything was durable, with what became of each.
         before: the files as readers saw them; after: as the crash left them.
@@ -45,6 +51,9 @@ class CrashStory:
     dropped: tuple[str, ...] = ()
     compared: bool = False
     lies: bool = False
+    named: tuple[str, ...] = ()
+    are_survivors: bool = False
+    at_stake: int = 0
 
     def lines(self) -> tuple[str, ...]:
         """The story, line by line."""
@@ -53,6 +62,7 @@ class CrashStory:
     def _lines(self) -> Iterator[str]:
         yield f"weakest preset: {self.preset} · cause class: {self.cause}"
         yield from self._remedy()
+        yield from self._side()
         if self.table:
             yield "disk operations:"
             yield from (f"  {line}" for line in self.table)
@@ -76,6 +86,17 @@ class CrashStory:
                 yield "             (barriers seen in process only: a sync made by a C extension would not be known)"
         else:
             yield "missing barrier: no single sync, and no two of them, mend it (each was tried)"
+
+    def _side(self) -> Iterator[str]:
+        things = "disk operation that was" if self.at_stake == 1 else "disk operations that were"
+        of = f"of {self.at_stake} {things} not durable yet"
+        if self.are_survivors:
+            yield f"survived: {f'only {len(self.named)}' if self.named else 'nothing'} {of}"
+        elif self.at_stake:
+            yield f"lost: {len(self.named) or 'nothing'} {of}"
+        yield from (f"  {line}" for line in self.named[:NAMED])
+        if len(self.named) > NAMED:
+            yield f"  … and {len(self.named) - NAMED} more, see the table"
 
 
 def _trees(before: Files, after: Files) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 Promises: `fates_of` gives one fate for each operation of a trace in a given state, by the same rules that make the
 states; `told` writes operations down with names in place of inodes, from the first one on of which something was at
-stake, and says where a sync came too late because an earlier one had failed.
+stake, and says where a sync came too late because an earlier one had failed; `shorter_side` names what was lost or what
+survived, whichever is less.
 
 Does not: decide what a crash takes, or what that means.
 """
@@ -10,7 +11,8 @@ Does not: decide what a crash takes, or what that means.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from conformance.sim.disk import ops
@@ -26,6 +28,11 @@ Fate: TypeAlias = Literal["durable", "survived", "torn", "lost", "lost in part",
 
 TAKEN: frozenset[Fate] = frozenset({"torn", "lost", "lost in part"})
 """Fates of operations that a crash took something of."""
+
+_LEFT: frozenset[Fate] = frozenset({"survived", "torn", "lost in part"})
+"""Fates of operations of which a crash left something that it could have taken."""
+
+_PARTLY: Mapping[Fate, str] = {"torn": " (torn)", "lost in part": " (in part)"}
 
 SYNC_FAILED = "a sync of it had failed, and later ones did not save this"
 """Why something is lost that a sync was asked for and reported done."""
@@ -100,14 +107,44 @@ def told(trace: Trace, fates: Sequence[Fate]) -> tuple[str, ...]:
     first = next(at_stake, len(fates))
     unsaved = _left_out(trace.ops)
     lines = [
-        f"{'no call' if call is None else f'call {call}'}: {text}{'' if fate == 'done' else f': {fate}'}"
+        f"{_caller(trace, index)}: {text}{'' if fate == 'done' else f': {fate}'}"
         f"{f' ({SYNC_FAILED})' if fate in TAKEN and index in unsaved else ''}"
-        for index, (text, call, fate) in enumerate(zip(_texts(trace), trace.calls, fates, strict=True))
+        for index, (text, fate) in enumerate(zip(_texts(trace), fates, strict=True))
         if index >= first and text
     ]
     if len(lines) > MOST_LINES:
         return (f"{len(lines) - MOST_LINES} operations before these", *lines[-MOST_LINES:])
     return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a crash took, or what it left, whichever is told in fewer words.
+
+    Attributes:
+        survived: it is what survived. at_stake: how many operations a crash could still take, all in all.
+        lines: the operations that it did take, or left, with the call of each; of one that is both, a word on it.
+    """
+
+    survived: bool
+    at_stake: int
+    lines: tuple[str, ...]
+
+
+def shorter_side(trace: Trace, fates: Sequence[Fate]) -> Side:
+    """What was lost, or where that are fewer operations what survived; operations in part are on both sides."""
+    lost = [index for index, fate in enumerate(fates) if fate in TAKEN]
+    survived = [index for index, fate in enumerate(fates) if fate in _LEFT]
+    is_dual = len(survived) < len(lost)
+    words = list(_texts(trace))
+    named = survived if is_dual else lost
+    lines = (f"{_caller(trace, index)}: {words[index]}{_PARTLY.get(fates[index], '')}" for index in named)
+    return Side(is_dual, len({*lost, *survived}), tuple(lines))
+
+
+def _caller(trace: Trace, index: int) -> str:
+    call = trace.calls[index]
+    return "no call" if call is None else f"call {call}"
 
 
 def _left_out(operations: Sequence[ops.DiskOp]) -> set[int]:

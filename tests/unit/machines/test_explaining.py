@@ -91,6 +91,41 @@ def test_a_story_tells_files_and_bytes() -> None:
     assert "00000010  78 78 78 78 00" in text
 
 
+def test_what_was_lost_is_named_or_what_survived() -> None:
+    """The shorter of the two is told, its operations by name up to a dozen; a state that lost nothing says so."""
+
+    def told(named: int, at_stake: int, *, survivors: bool) -> list[str]:
+        lines = tuple(f"call {number}: write" for number in range(named))
+        story = CrashStory("ext4", "torn record", True, (), (), {}, {}, (), False, False, lines, survivors, at_stake)
+        return [line for line in story.lines() if "write" in line or "durable yet" in line or "more" in line]
+
+    assert told(1, 9, survivors=False) == ["lost: 1 of 9 disk operations that were not durable yet", "  call 0: write"]
+    assert told(2, 14, survivors=True)[0] == "survived: only 2 of 14 disk operations that were not durable yet"
+    assert told(0, 1, survivors=True) == ["survived: nothing of 1 disk operation that was not durable yet"]
+    assert told(0, 5, survivors=False) == ["lost: nothing of 5 disk operations that were not durable yet"]
+    assert told(0, 0, survivors=False) == []
+    assert told(15, 40, survivors=False)[-2:] == ["  call 11: write", "  … and 3 more, see the table"]
+
+
+def test_the_explanation_names_what_was_lost() -> None:
+    """What is lost of one write is named, and its mark stands in the table as well."""
+    story = explained(f"{TORN}:no_tail_repair", "ext4", "TORN-02").story
+    assert not story.are_survivors
+    assert len(story.named) == story.at_stake == 1
+    text = "\n".join(story.lines())
+    assert f"lost: {len(story.named)} of {story.at_stake} disk operation" in text
+    bare = story.named[0].removesuffix(" (in part)").removesuffix(" (torn)")
+    assert any(line.startswith(bare) for line in story.table)
+
+
+def test_the_explanation_names_what_survived() -> None:
+    """An entry is lost, and with it all of the log behind it: nothing survived is said in fewer words."""
+    story = explained(f"{DUR}:directory_is_not_synced", "ext4", "DUR-02").story
+    assert (story.are_survivors, story.named, story.at_stake) == (True, (), 2)
+    assert "survived: nothing of 2 disk operations that were not durable yet" in story.lines()
+    assert sum(line.endswith(": lost") for line in story.table) == 2
+
+
 def test_where_syncs_lie_no_barrier_is_missing() -> None:
     """A disk that reports syncs it did not make is not mended by one more."""
     story = CrashStory("paranoid", "torn record", False, (), (), {}, {}, lies=True)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.sim.disk import Recorder
+from conformance.sim.choices import SeededChoices
+from conformance.sim.disk import Recorder, ops
 from conformance.sim.disk import fates as fates_module
-from conformance.sim.disk.fates import fates_of, lost_calls, told
+from conformance.sim.disk.fates import TAKEN, Fate, fates_of, lost_calls, shorter_side, told
 from conformance.sim.disk.presets import PRESETS
 from conformance.sim.disk.states import Disk
 from conformance.sim.disk.trace import Trace
@@ -131,3 +132,45 @@ def test_long_stories_are_cut(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> 
     lines = told(trace, fates_of(trace, "posix", disk(trace, "posix").state()))
     assert lines[0] == "3 operations before these"
     assert len(lines) == 3
+
+
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_the_shorter_side_is_told(trace: Trace, preset: str) -> None:
+    """In every state the side that is named is the shorter one, and both make up what was at stake."""
+    sides = set()
+    after = disk(trace, preset)
+    chosen = (after.choose(SeededChoices(seed)) for seed in range(100))
+    for state in (*after.states(100, seed=1).states, *chosen):
+        fates = fates_of(trace, preset, state)
+        side = shorter_side(trace, fates)
+        partly = sum(fate in ("torn", "lost in part") for fate in fates)
+        lost = sum(fate in TAKEN for fate in fates)
+        survived = sum(fate == "survived" for fate in fates) + partly
+        assert side.at_stake == lost + survived - partly
+        assert len(side.lines) == min(lost, survived)
+        assert side.survived == (survived < lost)
+        sides.add(side.survived)
+    # A kill takes nothing.
+    assert sides == ({False} if preset == "kill" else {False, True})
+
+
+def test_each_side_names_its_operations(trace: Trace) -> None:
+    """What is on both sides says so on either, and a tie is told by what was lost."""
+    kinds = ops.Mkdir | ops.Create | ops.Write | ops.Rename
+    write, mkdir, create, content, rename = [index for index, op in enumerate(trace.ops) if isinstance(op, kinds)][-5:]
+    made: list[Fate] = ["done"] * len(trace.ops)
+    for index in (write, mkdir, create, content, rename):
+        made[index] = "lost"
+    assert shorter_side(trace, made).lines == ()
+    made[write], made[rename] = "lost in part", "torn"
+    side = shorter_side(trace, made)
+    assert (side.survived, side.at_stake) == (True, 5)
+    assert side.lines == (
+        "call 1: write 5000 bytes at 5000 of log (in part)",
+        "call 2: rename d/tmp to log, replacing it (torn)",
+    )
+    made[mkdir] = made[create] = "survived"
+    side = shorter_side(trace, made)
+    assert (side.survived, side.at_stake) == (False, 5)
+    assert side.lines[1] == "call 2: write 1 bytes at 0 of d/tmp"
+    assert len(side.lines) == 3
