@@ -221,12 +221,16 @@ class DescriptorRoutes:
     def sync(self) -> None:
         """See `os.sync`."""
         session = SLOT.session
-        error = None if session is None or session.armed is None else session.meet_sync_of_all()
-        real.sync()
-        if session is not None:
+        if session is None:
+            real.sync()
+            return
+        # What another thread writes meanwhile may be too late for it, and must not stand before it.
+        with session.lock:
+            error = None if session.armed is None else session.meet_sync_of_all()
+            real.sync()
             session.synced_all()
-        if error is not None:
-            raise error
+            if error is not None:
+                raise error
 
     def close(self, fd: int) -> None:
         """See `os.close`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.sim.disk import IoCount, Recorder
+from conformance.sim.disk import IoCount, Recorder, real
 from conformance.sim.disk.ops import (
     Ack,
     CallBegin,
@@ -29,6 +29,7 @@ from conformance.sim.disk.ops import (
     Unlink,
     Write,
 )
+from conformance.sim.disk.session import SLOT
 
 TOP, ROOT = 0, 1
 
@@ -352,3 +353,33 @@ def test_threads_write_in_the_order_that_is_recorded(recorder: Recorder, root: P
     os.close(shared)
     assert recorder.check_image() == ""
     assert recorder.total().writes == 1200
+
+
+def test_what_is_written_during_a_sync_stands_behind_it(
+    recorder: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that may be too late for a sync of everything is never told as durable by it."""
+    entered: list[bool] = []
+    fd = os.open(root / "f", os.O_WRONLY | os.O_CREAT)
+    late = threading.Thread(target=lambda: os.write(fd, b"late"))
+
+    def syncing() -> None:
+        late.start()
+        assert SLOT.session is not None
+        lock = SLOT.session.lock
+
+        def probing() -> None:
+            entered.append(lock.acquire(blocking=False))
+            if entered[0]:
+                lock.release()
+
+        probe = threading.Thread(target=probing)
+        probe.start()
+        probe.join()
+
+    monkeypatch.setattr(real, "sync", syncing)
+    os.sync()
+    late.join()
+    os.close(fd)
+    assert entered == [False]
+    assert list(recorder.ops) == [Create(ROOT, "f", 2), SyncAll(), Write(2, 0, b"late")]
