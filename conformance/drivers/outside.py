@@ -92,7 +92,7 @@ def compare(spec: str, base: Path) -> Comparison:
         if not told.exists():
             return Comparison(gap=f"the program did not run under strace ({failed or 'it said nothing'})")
         mark = hexed(str(end))
-        with lines.open(encoding="ascii") as stream:
+        with lines.open(encoding="ascii", errors="replace") as stream:
             replay.feed(takewhile(lambda line: mark not in line, stream))
         answer = json.loads(told.read_text("utf-8"))
     found = (*replay.reasons, *answer["doubts"])
