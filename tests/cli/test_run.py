@@ -188,15 +188,15 @@ LOST_ON_BTRFS = f"{Path(__file__).resolve().parents[1]}/mutants/dur.py:parents_a
 
 @pytest.mark.parametrize(
     ("level", "preset", "code"),
-    [("power-loss", "btrfs", 0), ("power-loss", "posix", 0), ("power-loss-strict", "posix", 1)],
+    [("power-loss", "btrfs", 0), ("power-loss-strict", "posix", 1)],
 )
 def test_a_preset_beyond_the_durability_gates_nothing(
     command: Command, here: Path, level: str, preset: str, code: int
 ) -> None:
     """What takes a crash that the level need not withstand is told in full and exits 0; else it exits 1."""
-    arguments = ("--clause", "DUR-02", "--profile", "smoke", "--seed", "1", "--durability", level)
-    if code == 0:
-        assert "DUR-02" not in command("run", LOST_ON_BTRFS, *arguments).output.partition("must ·")[2]
+    # The size of the run is that of its examples and sweeps, and no busy machine cuts it short.
+    size = ("--profile", "smoke", "--max-examples", "1", "--budget", "1h")
+    arguments = ("--clause", "DUR-02", "--durability", level, *size)
     found = command("run", LOST_ON_BTRFS, *arguments, "--preset", preset, "--report", "out")
     assert found.exit_code == code, found.output
     assert f"also under {preset}" in found.output
@@ -204,14 +204,14 @@ def test_a_preset_beyond_the_durability_gates_nothing(
     assert "missing barrier: fsync(directory the directory above the root)" in found.output
     told = " ".join(found.output.split())
     mild = f'DUR-02 is violated and does not gate: durability="{level}" has not to withstand "{preset}"'
-    assert (mild in told.replace(" (2 failures)", "")) == (code == 0)
+    assert (mild in told) == (code == 0)
     assert ("1/1 must · 0 not exercised · 0 failed · 1 failed beyond the durability" in told) == (code == 0)
     assert ("VIOLATED, NOT GATING DUR-02" in told) == (code == 0)
 
 
 def test_the_reference_withstands_btrfs(command: Command) -> None:
     """Asked for, btrfs is swept, and finds nothing in the reference; a disk that lies is another matter."""
-    arguments = ("--clause", "DUR-01,TORN", "--profile", "smoke", "--seed", "1")
+    arguments = ("--clause", "DUR-01,TORN", "--profile", "smoke", "--max-examples", "1", "--budget", "1h")
     found = command("run", "jsonl", *arguments, "--preset", "btrfs", "--preset", "paranoid")
     assert found.exit_code == 0, found.output
     assert "crashes    btrfs: " in found.output

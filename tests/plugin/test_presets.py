@@ -13,7 +13,7 @@ MUTANT = f"{Path(__file__).resolve().parents[1]}/mutants/dur.py:parents_are_not_
 
 def ran(tmp_path: Path, *arguments: str) -> tuple[int, str]:
     """The exit status and the output of pytest with that backend, in an empty project."""
-    settings = ("--torntail-profile=smoke", "--torntail-seed=1", "--torntail-clause=DUR-02")
+    settings = ("--torntail-profile=smoke", "--torntail-seed=1", "--torntail-budget=1h", "--torntail-clause=DUR-02")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--backend={MUTANT}", *settings, *arguments]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     return found.returncode, " ".join((found.stdout + found.stderr).split())

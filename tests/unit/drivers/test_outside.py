@@ -92,7 +92,7 @@ def test_a_right_store_with_hidden_barriers_is_not_measured(tmp_path: Path, prof
     )
     plan = make_plan(settings)
     item = next(each for each in plan.items if each.id == "conformance::sweep::crash[ext4]")
-    *found, ended = run_item(plan, item)
+    *found, ended = run_item(plan, item, share=600.0)
     assert isinstance(ended, ItemFinished)
     assert not any(isinstance(each, FailureFound) for each in found)
     assert ended.reason.startswith("a barrier may be unseen: ")
@@ -124,7 +124,7 @@ def test_a_missing_barrier_says_who_saw_it(
     plan = make_plan(Settings(backend=spec, base=ROOT, state=tmp_path, clauses=("DUR-01",)))
     assert asked == []
     item = next(each for each in plan.items if each.id == "conformance::sweep::crash[ext4]")
-    failure = next(each for each in run_item(plan, item) if isinstance(each, FailureFound))
+    failure = next(each for each in run_item(plan, item, share=600.0) if isinstance(each, FailureFound))
     assert any(line.startswith("missing barrier: fsync(") for line in failure.explanation)
     assert any("barriers seen in process only" in line for line in failure.explanation) is is_told
     assert asked == [spec]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -242,3 +243,22 @@ def test_orders_that_stay_undecided_are_told(
     assert ended.outcome == outcome
     assert "the order of calls was decided in" in ended.coverage
     assert ended.unmeasured == (item.clauses if nodes == 0 else ())
+
+
+def test_presets_that_are_asked_for_are_swept(tmp_path: Path) -> None:
+    """Each known preset can be asked for; what the level does not have says so, and what it has is tried as its own."""
+    settings = Settings(backend="jsonl", clauses=("DUR-02",), state=tmp_path, presets=("btrfs", "posix", "ext4"))
+    plain = make_plan(replace(settings, presets=()))
+    assert not any(each.beyond for each in plain.items if not each.skip)
+    assert "conformance::sweep::crash[btrfs]" not in {each.id for each in plain.items}
+    for level, aside in (("power-loss", {"btrfs", "posix"}), ("power-loss-strict", {"btrfs"})):
+        plan = make_plan(replace(settings, durability=level))
+        swept = {each.check.preset: each for each in plan.items if each.id.startswith("conformance::sweep::crash[")}
+        assert list(swept) == ["kill", "ext4", "xfs", "posix", "btrfs"]
+        assert {name for name, each in swept.items() if each.beyond} == aside
+        assert not any(each.skip for each in swept.values())
+        assert "btrfs" not in plan.presets()
+        assert plan.told_presets(swept["btrfs"])[:4] == ("kill", "ext4", "xfs", "btrfs")
+        assert plan.started().presets == settings.presets
+    with pytest.raises(UsageError, match="expected one of kill, ordered, ext4, xfs, btrfs, posix, paranoid"):
+        make_plan(replace(settings, presets=("btrfz",)))
