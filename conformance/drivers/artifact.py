@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.model.adversities import Position
+from conformance.sim.disk import real
 
 
 @dataclass(slots=True)
@@ -53,7 +56,22 @@ class Artifact:
 
 
 def look(path: Path | None) -> tuple[bytes | None, int]:
-    """What stands there and which file it is; (None, 0) where it is no file."""
-    if path is None or not path.is_file():
+    """What stands there and which file it is; (None, 0) where it is no file.
+
+    By the real functions: a fault that is about to fail a call of the backend fails none of the kit's.
+    """
+    if path is None or not _is_file(path):
         return None, 0
-    return path.read_bytes(), path.stat().st_ino
+    with real.FileIO(path) as file:
+        return file.readall(), real.fstat(file.fileno()).st_ino
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(real.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+        raise

@@ -6,10 +6,12 @@ copy can be put back. Which sessions they are about is nobody's guess. Nothing h
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from conformance.drivers.artifact import Artifact, look
+from conformance.sim.disk import real
 
 
 class Beside:
@@ -20,11 +22,31 @@ class Beside:
 
     def note(self, root: Path, call: int, artifacts: Collection[Path]) -> None:
         """Look at every file, after that call."""
-        for path in sorted(root.rglob("*")):
-            name = path.relative_to(root).as_posix()
-            if path not in artifacts and (path.is_file() or name in self._known):
+        lying = dict(_lying(str(root), ""))
+        for artifact in artifacts:
+            lying.pop(os.path.relpath(artifact, root), None)
+        for name in sorted(lying):
+            if lying[name] or name in self._known:
+                path = root / name
                 self._known.setdefault(name, Artifact(path)).note(call, *look(path))
+        for name in self._known.keys() - lying.keys():
+            self._known[name].note(call, None, 0)
 
     def files(self) -> list[Artifact]:
         """Those that are there, by name."""
         return [each for _, each in sorted(self._known.items()) if each.content is not None]
+
+
+def _lying(directory: str, below: str) -> Iterator[tuple[str, bool]]:
+    """The name below the root of everything that lies in a directory, at any depth, and whether it is a file."""
+    try:
+        scanned = real.scandir(directory)
+    except FileNotFoundError:
+        # Before the first instance there is no root yet.
+        return
+    with scanned as entries:
+        for entry in entries:
+            name = f"{below}{entry.name}"
+            yield name, entry.is_file()
+            if entry.is_dir(follow_symlinks=False):
+                yield from _lying(entry.path, f"{name}/")
