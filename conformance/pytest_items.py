@@ -7,6 +7,7 @@ it failed.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from conformance.drivers.errors import SetupError
+from conformance.drivers.resting import old_objects_at_rest
 from conformance.report.events import FailureFound, ItemFinished, KitErrorFound, ReportEvent, RunFinished, RunStarted
 from conformance.report.summary import Summary, summarise
 from conformance.report.text import render_failure, render_kit_error
@@ -61,12 +63,13 @@ class Conformance(Area):
     def setup(self) -> None:
         """Items that record find the functions of ``os`` patched; each would look through the whole process for it."""
         super().setup()
-        self._patching = Patching()
-        self._patching.__enter__()
+        self._around = contextlib.ExitStack()
+        self._around.enter_context(Patching())
+        self._around.enter_context(old_objects_at_rest())
 
     def teardown(self) -> None:
         """Other people's tests find everything as it was."""
-        self._patching.__exit__()
+        self._around.close()
         super().teardown()
 
 

@@ -21,6 +21,7 @@ from conformance.drivers.errors import KitError, NotMeasured, SetupError, Undeci
 from conformance.drivers.execution import ProgramResult, run_program
 from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.journal import Journal
+from conformance.drivers.resting import old_objects_at_rest
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding, Job, MachineSpec
@@ -327,7 +328,7 @@ def run(plan: Plan, sink: Callable[[ReportEvent], None]) -> int:
     tell(plan.started())
     try:
         # Once around everything: each item that records would look through the whole process for it.
-        with Patching():
+        with Patching(), old_objects_at_rest():
             for item in plan.items:
                 for event in run_item(plan, item):
                     tell(event)
