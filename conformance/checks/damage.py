@@ -233,16 +233,48 @@ def a_torn_creation_is_no_session(s: Script) -> None:
 
 
 def read_what_is_hostile(s: Script, kind: str) -> None:
-    """Alone in the artifact's place and behind a header, from a process with little memory and from this one."""
+    """Alone in the artifact's place and behind a header, from a process with little memory."""
+    s.confine(ROOM)
     for start in ((0, 0), (1, 0)):
         name = f"s{start[0]}"
         store(s, name, batches=1)
         s.damage("hostile", name, start=start, data=kind)
-        s.read_confined(name, ROOM)
         a = s.instance()
         s.read(s.open(a, name))
         s.stat(a, name)
         s.list(a)
+
+
+def go_on_above_what_is_hostile(s: Script, kind: str) -> None:
+    """In another file in the artifact's place, behind its log and behind its header, while it is owned and read.
+
+    Its owner, those who read it before and those who come now all go on, in a process with little memory.
+    """
+    s.confine(ROOM)
+    for way in ({"how": "plant"}, {"how": "hostile", "start": END}, {"how": "hostile", "start": (1, 0)}):
+        a, name = s.instance(), f"s{way['how']}{way.get('start', '')}"
+        w = s.create(a, name)
+        s.flush(w)
+        s.append(w, batch(0, 2))
+        s.flush(w)
+        r = s.open(a, name)
+        s.read(r)
+        s.damage(session=name, data=kind, **way)
+        s.read(r)
+        s.read(w)
+        s.stat(a, name)
+        s.append(w, batch(2, 1))
+        s.flush(w)
+        s.inspect_bytes(name)
+        b = s.instance()
+        s.list(b)
+        s.stat(b, name)
+        s.read(s.open(b, name))
+        s.read(r)
+        s.list(a)
+        s.close(w)
+        s.close_all(a)
+        s.open(b, name, "write")
 
 
 @scenario("ID-04", needs=DAMAGED)
@@ -261,3 +293,21 @@ def a_line_without_end_is_refused(s: Script) -> None:
 def a_decompression_bomb_is_refused(s: Script) -> None:
     """Little that expands to more than there is memory for is corruption, and is told without trying to hold it."""
     read_what_is_hostile(s, "bomb")
+
+
+@scenario("ID-04", "SVC-14", "DUR-10", needs=DAMAGED)
+def nesting_under_a_writer_is_noticed(s: Script) -> None:
+    """What nests past the limit of any parser comes under an active writer and its readers."""
+    go_on_above_what_is_hostile(s, "nested")
+
+
+@scenario("ID-04", "SVC-14", "DUR-10", needs=DAMAGED)
+def a_line_without_end_under_a_writer_is_noticed(s: Script) -> None:
+    """A line that never ends comes under an active writer and its readers."""
+    go_on_above_what_is_hostile(s, "endless")
+
+
+@scenario("ID-04", "SVC-14", "DUR-10", needs=DAMAGED)
+def a_bomb_under_a_writer_is_noticed(s: Script) -> None:
+    """Little that expands to more than there is memory for comes under an active writer and its readers."""
+    go_on_above_what_is_hostile(s, "bomb")

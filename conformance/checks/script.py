@@ -17,6 +17,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Confine,
     CountLeft,
     Crash,
     Create,
@@ -41,7 +42,6 @@ from conformance.model.operations import (
     Populate,
     Publish,
     Read,
-    ReadConfined,
     ReadCounters,
     ReadWarnings,
     StartCounting,
@@ -302,9 +302,9 @@ class Script:
         """Something else than the backend changes the session's artifact; ``places`` are fields of ``Damage``."""
         return self._execution.do(Damage(session, how, **places))
 
-    def read_confined(self, session: str, room: int) -> Outcome:
-        """Another process with so many more bytes of memory opens and reads the session."""
-        return self._execution.do(ReadConfined(session, room))
+    def confine(self, room: int) -> Outcome:
+        """From here on another process, with so many more bytes of memory, does everything."""
+        return self._execution.do(Confine(room))
 
     def start_counting(self) -> None:
         """From here on what the backend uses is counted; to be called before the first instance is opened."""

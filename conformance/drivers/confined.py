@@ -1,7 +1,8 @@
-"""A look at storage from another process that may use only so much more memory than it has.
+"""A driver in another process that may use only so much more memory than it begins with.
 
-The process is a copy of this one, so that any backend that is loaded here can be asked there. Its limit is the
-operating system's own; what it comes to is sent back as data, and a process that dies or never answers is told as such.
+The process is a copy of this one, so that any backend that is loaded here can be asked there, a writer with its open
+files and the readers beside it too. Its limit is the operating system's own. Operations go there and outcomes come back
+in their JSON forms, one at a time; a process that dies or never answers is told as such.
 """
 
 from __future__ import annotations
@@ -11,22 +12,17 @@ import os
 import select
 import signal
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn, Protocol
 
 from conformance.contract import CONTRACT_ERRORS
-from conformance.drivers.errors import SetupError
-from conformance.model.history import (
-    ErrorView,
-    Hung,
-    Outcome,
-    Raised,
-    Returned,
-    Skipped,
-)
+from conformance.drivers.errors import KitError, SetupError
+from conformance.model.history import ErrorView, Hung, Outcome, Raised, Skipped
 from conformance.model.history_forms import outcome_from_json, outcome_to_json
-from conformance.model.operations import OpenInstance, OpenSession, Operation, Read
+from conformance.model.operations import Operation, operation_from_json
 
 try:
     import resource
@@ -34,9 +30,22 @@ except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
 LONGEST = 60.0
-"""Wall seconds after which the process is ended."""
+"""Wall seconds without an answer after which the process is ended."""
 
 _STATUS = Path("/proc/self/statm")
+
+Answer = dict[str, Any]
+"""What comes back: ``outcome`` and the driver's time ``at`` after it, or the ``problem`` that the kit itself had."""
+
+
+class Performer(Protocol):
+    """What is needed of a driver."""
+
+    def perform(self, operation: Operation, call: int | None = None) -> Outcome:
+        """Perform one operation to its end."""
+
+    def now_us(self) -> int:
+        """The time of the history, in microseconds."""
 
 
 def can_confine() -> bool:
@@ -44,80 +53,122 @@ def can_confine() -> bool:
     return resource is not None and hasattr(os, "fork") and _STATUS.exists()
 
 
-def confined(look: Callable[[], Outcome], room: int) -> Outcome:
-    """What ``look`` comes to in a process with ``room`` more bytes of memory than this one has.
+class Confined:
+    """A driver that is made and asked in a process with ``room`` more bytes of memory than this one has.
 
-    Returns ``Skipped`` where this system cannot do it.
+    Args:
+        make: makes the driver, there; it has done nothing yet.
     """
-    if not can_confine():
-        return Skipped()
-    readable, writable = os.pipe()
-    with warnings.catch_warnings():
-        # The other threads of this process only wait; the copy asks nothing of them.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        _in_child(look, room, writable)
-    os.close(writable)
-    try:
-        sent, in_time = _all_of(readable, time.monotonic() + LONGEST)
-        if not in_time:
-            os.kill(child, signal.SIGKILL)
-    finally:
-        os.close(readable)
-        _, status = os.waitpid(child, 0)
-    if not in_time:
-        return Hung(f"nothing within {LONGEST:g} s in a process of its own")
-    if not sent:
-        code = os.waitstatus_to_exitcode(status)
-        return Raised(ErrorView("Died", "Died", f"the process ended with {code} and said nothing"))
-    return outcome_from_json(json.loads(sent))
+
+    def __init__(self, make: Callable[[], Performer], room: int) -> None:
+        self._at = 0
+        self._left = b""
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        with warnings.catch_warnings():
+            # The other threads of this process only wait; the copy asks nothing of them.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            os.close(self._requests)
+            os.close(self._answers)
+            _serve(make, room, requests, answers)
+        os.close(requests)
+        os.close(answers)
+        self._child: int | None = child
+
+    def perform(self, operation: Operation, call: int | None = None) -> Outcome:
+        """As a driver's; ``Skipped`` once the process has ended.
+
+        Raises:
+            KitError: the driver there raised something that is no observation.
+        """
+        if self._child is None:
+            return Skipped()
+        line = json.dumps({"operation": operation.to_json(), "call": call}).encode() + b"\n"
+        try:
+            _write_all(self._requests, line)
+            told = self._line(time.monotonic() + LONGEST)
+        except BrokenPipeError:
+            told = b""
+        if told is None:
+            self.finish()
+            return Hung(f"nothing within {LONGEST:g} s in a process of its own")
+        if not told:
+            code = self.finish()
+            return Raised(ErrorView("Died", "Died", f"the process ended with {code} and said nothing"))
+        answer: Answer = json.loads(told)
+        if "problem" in answer:
+            raise KitError(f"the driver in a process of its own: {answer['problem']}")
+        self._at = answer["at"]
+        return outcome_from_json(answer["outcome"])
+
+    def now_us(self) -> int:
+        """The time of the history there, as of the latest answer."""
+        return self._at
+
+    def finish(self) -> int:
+        """End the process; returns what it ended with, and 0 where it had ended before."""
+        if self._child is None:
+            return 0
+        child, self._child = self._child, None
+        os.close(self._requests)
+        os.close(self._answers)
+        # Where it ended by itself nobody has asked for it yet, so that the number is still its own.
+        os.kill(child, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def _line(self, until: float) -> bytes | None:
+        """The next line that is sent; b"" where the other side has closed, None where nothing came in time."""
+        while b"\n" not in self._left:
+            left = until - time.monotonic()
+            ready = select.select([self._answers], [], [], left)[0] if left > 0 else []
+            if not ready:
+                return None
+            piece = os.read(self._answers, 1 << 16)
+            if not piece:
+                return b""
+            self._left += piece
+        line, _, self._left = self._left.partition(b"\n")
+        return line
 
 
-def read_anew(perform: Callable[[Operation], Outcome], session: str) -> Outcome:
-    """Open an instance and the session by a driver that has done nothing yet, and read it; ends at the first error."""
-    outcome: Outcome = Skipped()
-    for operation in (OpenInstance(1), OpenSession(1, 1, session, "read"), Read(1)):
-        outcome = perform(operation)
-        if not isinstance(outcome, Returned):
-            break
-    return outcome
-
-
-def _in_child(look: Callable[[], Outcome], room: int, writable: int) -> None:
-    """Look, tell, and end; nothing of the copied process is cleaned up."""
+def _serve(make: Callable[[], Performer], room: int, requests: int, answers: int) -> NoReturn:
+    """Perform what is asked for until nobody asks any more; nothing of the copied process is cleaned up."""
     try:
         pages = int(_STATUS.read_text().split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + room
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        try:
-            outcome = look()
-        except MemoryError as error:
-            outcome = Raised(ErrorView("MemoryError", "MemoryError", str(error)))
-        except SetupError as error:
-            # Here an instance that does not come up is an answer like any other.
-            outcome = Raised(_view_of(error.__cause__ or error))
-        data = json.dumps(outcome_to_json(outcome)).encode()
-        while data:
-            data = data[os.write(writable, data) :]
+        driver = make()
+        with open(requests, "rb") as lines:
+            for line in lines:
+                asked = json.loads(line)
+                answer = _answer(driver, operation_from_json(asked["operation"]), asked["call"])
+                _write_all(answers, json.dumps(answer).encode() + b"\n")
     finally:
         os._exit(0)
+
+
+def _answer(driver: Performer, operation: Operation, call: int | None) -> Answer:
+    try:
+        outcome = driver.perform(operation, call)
+    except MemoryError as error:
+        outcome = Raised(ErrorView("MemoryError", "MemoryError", str(error)))
+    except SetupError as error:
+        # Here an instance that does not come up is an answer like any other.
+        outcome = Raised(_view_of(error.__cause__ or error))
+    except Exception:  # noqa: BLE001
+        # It is told over there, and raised as an error of the kit.
+        return {"problem": traceback.format_exc()}
+    return {"outcome": outcome_to_json(outcome), "at": driver.now_us()}
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def _view_of(error: BaseException) -> ErrorView:
     kinds = (name for name, kind in CONTRACT_ERRORS.items() if isinstance(error, kind))
     name = type(error).__name__
     return ErrorView(next(kinds, name), name, str(error)[:2000])
-
-
-def _all_of(readable: int, until: float) -> tuple[bytes, bool]:
-    """Everything that is sent before the other side closes, and whether that came in time."""
-    found = b""
-    while (left := until - time.monotonic()) > 0:
-        ready, _, _ = select.select([readable], [], [], left)
-        if ready:
-            piece = os.read(readable, 1 << 16)
-            if not piece:
-                return found, True
-            found += piece
-    return found, False

@@ -127,7 +127,9 @@ class Artifacts:
             raise ValueError(f"how={how!r}: there is no such damage")
         if how == "copy":
             data = self._known.setdefault(operation.other, Artifact()).content or b""
-        if how in ("replace", "copy"):
+        if how == "plant":
+            data = hostile(data.decode(), known.content or b"")
+        if how in ("replace", "copy", "plant"):
             beside = _outside(root) / "damage.tmp"
             beside.write_bytes(data)
             beside.replace(path)
@@ -284,7 +286,7 @@ _IN_PLACE: dict[str, Callable[[Artifact, Damage, bytes], bytes]] = {
 _SILENT = frozenset({"nul", "flip"})
 """What rots on the disk changes no time stamp."""
 
-_ANOTHER_FILE = frozenset({"replace", "copy", "unlink", "directory", "symlink"})
+_ANOTHER_FILE = frozenset({"replace", "copy", "plant", "unlink", "directory", "symlink"})
 
 
 def _overwrite(path: Path, data: bytes, *, stamp: bool) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from conformance.contract import Backend
 from conformance.drivers.calls import PERFORM, Absent, Calls
-from conformance.drivers.confined import confined, read_anew
+from conformance.drivers.confined import Confined, can_confine
 from conformance.drivers.counting import Counters
 from conformance.drivers.crash_plans import AsWritten, CrashPlan
 from conformance.drivers.crashes import Frozen, Left, Recording, unheard
@@ -35,18 +35,16 @@ from conformance.model.history import Hung, Outcome, Raised, Returned, Skipped, 
 from conformance.model.operations import (
     Append,
     CloseInstance,
+    Confine,
     CountLeft,
     Crash,
-    Create,
     Damage,
     Fail,
     Heal,
     MakeRoot,
     OpenInstance,
-    OpenSession,
     Operation,
     Overlap,
-    ReadConfined,
     ReadCounters,
     ReadWarnings,
     StartCounting,
@@ -55,8 +53,6 @@ from conformance.model.operations import (
 from conformance.model.overlap import REST_US
 from conformance.sim import Choices, SimRefused
 from conformance.sim.disk import Patching, Recorder, RecorderError
-
-_NAMES = (Create, OpenSession)
 
 _NOBODY = contextlib.nullcontext()
 """Watches and counts nothing."""
@@ -114,11 +110,10 @@ class InProcessDriver(StorageFaults, Calls):
         self._instances: dict[int, Instance] = {}
         self._handles: dict[int, Any] = {}
         self._opened = False
-        self._closed: set[int] = set()
+        self._confined: Confined | None = None
         self._counters: Counters | None = None
         self._counts_left = counts_left
         self._baseline: Baseline | None = None
-        self._named: dict[str, None] = {}
         self._hubs = Hubs(backend)
         self._warnings = Warnings() if backend.live is not None else None
         if self._warnings is not None:
@@ -126,7 +121,7 @@ class InProcessDriver(StorageFaults, Calls):
 
     def now_us(self) -> int:
         """The time of the history, in microseconds."""
-        return self._host.now_us()
+        return self._host.now_us() if self._confined is None else self._confined.now_us()
 
     @property
     def recorder(self) -> Recorder | None:
@@ -144,6 +139,10 @@ class InProcessDriver(StorageFaults, Calls):
             RecorderError: it counts or crashes, and this driver, or another one of this process, does the other.
             NotMeasured: it is a ``Crash``, and something may have been done that was not seen.
         """
+        if isinstance(operation, Confine):
+            return self._confine(operation.room)
+        if self._confined is not None:
+            return self._confined.perform(operation, call)
         if isinstance(operation, StartCounting | ReadCounters):
             return self._count(operation)
         if isinstance(operation, MakeRoot):
@@ -164,9 +163,6 @@ class InProcessDriver(StorageFaults, Calls):
             return self._disturb(operation)
         if isinstance(operation, Damage):
             return self._damage(operation)
-        if isinstance(operation, ReadConfined):
-            anew = InProcessDriver(self.backend, self._place)
-            return confined(lambda: read_anew(anew.perform, operation.session), operation.room)
         if self._artifacts is None or call is None:
             return self._perform(operation, call, acknowledged=True)
         self._artifacts.meet(operation)
@@ -184,6 +180,14 @@ class InProcessDriver(StorageFaults, Calls):
         if self._artifacts is None:
             raise UsageError("artifacts have to be watched from the first call on: make the driver with damages=True")
         return self._place, self.root, self._artifacts
+
+    def _confine(self, room: int) -> Outcome:
+        """Let another process do what comes, as long as nothing was done here."""
+        if self._opened or self._crashes or self._confined is not None or not can_confine():
+            return Skipped()
+        watched = self._artifacts is not None
+        self._confined = Confined(lambda: InProcessDriver(self.backend, self._place, damages=watched), room)
+        return Returned()
 
     def _damage(self, operation: Damage) -> Outcome:
         _, root, artifacts = self.storage()
@@ -246,8 +250,10 @@ class InProcessDriver(StorageFaults, Calls):
         """Perform an overlap until all its calls have ended and the backend is at rest.
 
         Raises:
-            SetupError: the backend needs a real loop.
+            SetupError: the backend needs a real loop. UsageError: another process was to do everything.
         """
+        if self._confined is not None:
+            raise UsageError("calls overlap in this process only: take away what confines the program")
         for _, _, each in operation.steps():
             self._note_name(each.call)
         clients = Clients(operation, self, ears, at_once=not self.backend.sync)
@@ -271,14 +277,6 @@ class InProcessDriver(StorageFaults, Calls):
     def observed(self, error: BaseException) -> Outcome:
         """What a call raised, as data."""
         return Skipped() if isinstance(error, Absent) else Raised(self._observer.error(error))
-
-    def _note_name(self, operation: Operation) -> None:
-        if isinstance(operation, CloseInstance):
-            self._closed.add(operation.instance)
-        elif isinstance(operation, _NAMES):
-            name = operation.header.id if isinstance(operation, Create) else operation.session
-            if isinstance(name, str):
-                self._named[name] = None
 
     def _count(self, operation: StartCounting | ReadCounters) -> Outcome:
         if isinstance(operation, ReadCounters):
@@ -370,6 +368,8 @@ class InProcessDriver(StorageFaults, Calls):
 
     def finish(self) -> None:
         """End every instance that is still open, as a user of it would, and drop the loop; errors no longer count."""
+        if self._confined is not None:
+            self._confined.finish()
         try:
             if self._recording is not None:
                 self._recording.recorder.lift()

@@ -25,6 +25,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Confine,
     CountLeft,
     Crash,
     Create,
@@ -44,7 +45,6 @@ from conformance.model.operations import (
     Overlap,
     Publish,
     Read,
-    ReadConfined,
     ReadCounters,
     ReadWarnings,
     StartCounting,
@@ -63,7 +63,7 @@ _LIVE = (HubCreate, Publish, HubFlush, Dispose, Flood)
 """What only a backend with a live path takes part in: the partner leaves where it begins."""
 
 
-_COUNTED = (StartCounting, ReadCounters, ReadConfined, ReadWarnings, CountLeft)
+_COUNTED = (StartCounting, ReadCounters, Confine, ReadWarnings, CountLeft)
 
 _ITS_OWN_AFFAIR = (*_LIVE, *_COUNTED, Overlap, Crash, Fail, Heal, Damage)
 """What is done to the backend under test alone."""
@@ -101,7 +101,7 @@ class Partner:
             KitError: the partner breaks the model, or differs where the model allows one answer.
         """
         self._gone = self._gone or isinstance(operation, _LIVE)
-        if self._gone or isinstance(operation, StartCounting | ReadCounters | ReadConfined | ReadWarnings):
+        if self._gone or isinstance(operation, StartCounting | ReadCounters | Confine | ReadWarnings):
             # What the reference costs is not asked, and only one can be counted at a time.
             return None
         if isinstance(operation, Crash | Overlap):

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.contract import Backend
 from conformance.drivers.crashes import Recording
 from conformance.model.history import FaultView, Outcome, Returned
-from conformance.model.operations import Fail, Heal
+from conformance.model.operations import CloseInstance, Create, Fail, Heal, OpenSession, Operation
 from conformance.sim.disk import RecorderError
 
 
@@ -24,6 +24,17 @@ class StorageFaults:
     def __init__(self) -> None:
         self._faults: list[FaultView] = []
         self._told = 0
+        self._named: dict[str, None] = {}
+        self._closed: set[int] = set()
+
+    def _note_name(self, operation: Operation) -> None:
+        """The operation may name a session, or close an instance."""
+        if isinstance(operation, CloseInstance):
+            self._closed.add(operation.instance)
+        elif isinstance(operation, Create | OpenSession):
+            name = operation.header.id if isinstance(operation, Create) else operation.session
+            if isinstance(name, str):
+                self._named[name] = None
 
     def _disturb(self, operation: Fail | Heal) -> Outcome:
         if self._recording is None:

@@ -140,7 +140,7 @@ class _Program:
         choices = self._choices
         how = choices.pick(HOW_DAMAGED, "how")
         beside = choices.draw(3, "number") if choices.draw(6, "beside") == 5 else None
-        data: str | bytes = "nested" if how == "hostile" else choices.pick(FOREIGN, "data")
+        data: str | bytes = "nested" if how in ("hostile", "plant") else choices.pick(FOREIGN, "data")
         start, end, to = (self._place(batches) for _ in range(3))
         return Damage(
             NAME,

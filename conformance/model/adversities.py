@@ -112,6 +112,7 @@ HOW_DAMAGED: tuple[str, ...] = (
     "bom",
     "crlf",
     "hostile",
+    "plant",
 )
 """What can be done to an artifact, as ``Damage.how`` says it."""
 
@@ -132,7 +133,8 @@ class Damage(Operation):
             time (from 0, negative from the latest), under an unchanged time stamp. "unlink": it is gone. "directory":
             an empty directory has its place. "symlink": a link to a file with ``data``, or, where that is empty, to
             itself at another place. "bom", "crlf": an editor put a byte-order mark in front, or carriage returns before
-            its line ends. "hostile": from ``start`` on it holds what ``data``, one of ``HOSTILE``, says.
+            its line ends. "hostile": from ``start`` on it holds what ``data``, one of ``HOSTILE``, says;
+            "plant": another file with that has its place.
         beside: in place of the artifact the file of this number, from 0, among those under the root that are no
             session's artifact, by name; all stored sessions may need it.
     """
@@ -151,12 +153,11 @@ class Damage(Operation):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadConfined(Operation):
-    """Another process, with ``room`` more bytes of memory than it begins with, opens the session and reads all of it.
+class Confine(Operation):
+    """From here on everything is done in another process, with ``room`` more bytes of memory than that begins with.
 
-    It is done where the system can limit the memory of a process.
+    It comes before the first instance, and is done where the system can limit the memory of a process.
     """
 
-    kind: ClassVar[str] = "read_confined"
-    session: str
+    kind: ClassVar[str] = "confine"
     room: int

@@ -8,11 +8,12 @@ the ordinary rules have it back.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from conformance.model.harm import CORRUPT, SPECIFIC, Harm, harm_beside, harm_of, vague
+from conformance.model.harm import CORRUPT, EXHAUSTED, HOSTILE_WAYS, SPECIFIC, Harm, harm_beside, harm_of, vague
 from conformance.model.harm_seen import check_header, check_read, look_back, refused, underhand
-from conformance.model.history import DamageView, HandleView, Outcome, Raised, Returned, SnapshotView
+from conformance.model.history import DamageView, ErrorView, HandleView, Outcome, Raised, Returned, SnapshotView
 from conformance.model.operations import (
     ON_HANDLES,
     Append,
@@ -28,13 +29,11 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Read,
-    ReadConfined,
     Stat,
 )
 from conformance.model.service_rules import EXISTS, NOT_FOUND, OWNED, kind_of
 from conformance.model.state import Handle, Session
 from conformance.model.tree import TreeView
-from conformance.model.values import same
 from conformance.model.words import snapshot_id
 
 if TYPE_CHECKING:
@@ -69,20 +68,23 @@ def damage(judge: Judge, call: Call, op: Damage, outcome: Outcome) -> None:
     world.blur(session)
 
 
-def read_confined(judge: Judge, call: Call, op: ReadConfined, outcome: Outcome) -> None:
-    """ID-04: what is hostile is refused like any other damage, in a process that has little memory for it."""
-    session = judge.world.harmed.get(op.session)
-    judge.costs.spoil()
-    if session is None or session.harm is None or session.harm.how != "hostile":
-        # What a sound log needs is not said; a bounded read is counted elsewhere (READ-05).
-        return
-    harm, kind = session.harm, kind_of(outcome)
-    value = getattr(outcome, "value", None)
-    if kind and kind not in harm.refusal:
-        judge.fail("ID-04", f"SessionPersistenceCorruptionError, with {op.room:,} bytes of memory to spare")
-    if not kind and (not harm.shows or not isinstance(value, list) or not same(harm.log[: len(value)], value)):
-        judge.fail("ID-04", f"SessionPersistenceCorruptionError, with {op.room:,} bytes of memory to spare")
-    judge.witness("ID-04")
+def _exhausts(judge: Judge, outcome: Outcome) -> bool:
+    """ID-04: whoever meets what is hostile, before it or since, has memory and stack enough to say what it is.
+
+    Returns whether something hostile is there.
+    """
+    if not any(each.harm is not None and each.harm.how in HOSTILE_WAYS for each in judge.world.harmed.values()):
+        return False
+    if isinstance(outcome, Raised) and not EXHAUSTED.isdisjoint(_kinds_in(outcome.error)):
+        judge.fail("ID-04", "SessionPersistenceCorruptionError, or an answer, without using up memory or stack")
+    return True
+
+
+def _kinds_in(error: ErrorView) -> Iterator[str]:
+    """The kind of an error and of everything that it groups."""
+    yield error.kind
+    for member in error.members:
+        yield from _kinds_in(member)
 
 
 def judged(judge: Judge, op: Operation, outcome: Outcome) -> bool:
@@ -97,11 +99,15 @@ def judged(judge: Judge, op: Operation, outcome: Outcome) -> bool:
         session = world.harmed.get(op.session)
     elif isinstance(op, Create) and isinstance(op.header.id, str):
         session = world.harmed.get(op.header.id)
+    hostile = bool(world.harmed) and _exhausts(judge, outcome)
     if session is not None and session.harm is not None:
         if isinstance(op, Stat | OpenSession | Create) and world.instances[op.instance].closed:
             return False
         judge.costs.spoil()
-        return _about_harmed(judge, session, session.harm, op, outcome)
+        done = _about_harmed(judge, session, session.harm, op, outcome)
+        if hostile:
+            judge.witness("ID-04")
+        return done
     if world.harmed:
         _among_others(judge, op, outcome)
     return False

@@ -29,10 +29,22 @@ UNUSABLE = frozenset(
 )
 """What may be said of a file that is no artifact, and cannot be used."""
 
-_FOREIGN = {"replace": "FMT-09", "directory": "FMT-09", "symlink": "FMT-09", "copy": "FMT-06", "hostile": "ID-04"}
+HOSTILE_WAYS = frozenset({"hostile", "plant"})
+"""What is made to do harm (ID-04)."""
+
+EXHAUSTED = frozenset({"MemoryError", "RecursionError", "Died"})
+"""What is raised where the memory or the stack is used up, or is told of a process that ended."""
+
+_FOREIGN = {
+    "replace": "FMT-09",
+    "directory": "FMT-09",
+    "symlink": "FMT-09",
+    "copy": "FMT-06",
+    **dict.fromkeys(HOSTILE_WAYS, "ID-04"),
+}
 """What is no artifact of the session any more -> the clause about it."""
 
-_BEHIND_THE_HANDLE = frozenset({"unlink", "replace", "directory", "symlink", "copy", "cut"})
+_BEHIND_THE_HANDLE = frozenset({"unlink", "replace", "directory", "symlink", "copy", "plant", "cut"})
 """What an active writer has to notice: removed, replaced or cut (SVC-14, DUR-10)."""
 
 _INTO_RECORDS = frozenset({"flip", "drop", "insert"})
@@ -171,7 +183,7 @@ def _unlinked(harm: Harm) -> None:
 def _foreign(harm: Harm, op: Damage, view: DamageView) -> None:
     harm.shows = False
     harm.clause = harm.gone = harm.creating = _FOREIGN[op.how]
-    harm.stays = op.how in ("replace", "symlink", "copy")
+    harm.stays = op.how in ("replace", "symlink", "copy") or (op.how == "plant" and harm.live)
     if view.after == 0:
         # It may be what a torn creation left.
         harm.vanish, harm.stays, harm.refusal = True, False, SPECIFIC

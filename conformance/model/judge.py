@@ -38,6 +38,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Confine,
     CountLeft,
     Crash,
     Create,
@@ -61,7 +62,6 @@ from conformance.model.operations import (
     Overlap,
     Publish,
     Read,
-    ReadConfined,
     ReadCounters,
     ReadWarnings,
     StartCounting,
@@ -126,7 +126,7 @@ RULES: dict[type[Operation], Rule] = {
     Flood: live_rules.flood,
     ReadWarnings: live_rules.read_warnings,
     Damage: damage_rules.damage,
-    ReadConfined: damage_rules.read_confined,
+    Confine: service_rules.nothing_to_judge,
     Overlap: overlap_rules.overlap,
 }
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from conformance.contract import SessionHeader
+from conformance.model.adversities import Confine as Confine
 from conformance.model.adversities import CountLeft as CountLeft
 from conformance.model.adversities import Crash as Crash
 from conformance.model.adversities import Damage as Damage
 from conformance.model.adversities import Effect as Effect
 from conformance.model.adversities import Fail as Fail
 from conformance.model.adversities import Heal as Heal
-from conformance.model.adversities import ReadConfined as ReadConfined
 from conformance.model.live_ops import Dispose as Dispose
 from conformance.model.live_ops import Flood as Flood
 from conformance.model.live_ops import HubCreate as HubCreate
@@ -333,7 +333,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         Heal,
         CountLeft,
         Damage,
-        ReadConfined,
+        Confine,
         Overlap,
         HubCreate,
         Publish,

@@ -34,6 +34,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Confine,
     CountLeft,
     Crash,
     Create,
@@ -60,7 +61,6 @@ from conformance.model.operations import (
     Program,
     Publish,
     Read,
-    ReadConfined,
     ReadCounters,
     ReadWarnings,
     StartCounting,
@@ -280,8 +280,8 @@ def call_text(operation: Operation, names: Mapping[int, str]) -> str:
             return "---- storage works again"
         case CountLeft():
             return "count the descriptors, tasks and threads that are left"
-        case ReadConfined(session=session, room=room):
-            return f"a process with {room:,} more bytes of memory reads {short(session)}"
+        case Confine(room=room):
+            return f"from here on in a process with {room:,} more bytes of memory"
         case Damage(session=session):
             return damage_text(operation, short(session))
     return f"{operation.kind} {short(operation)}"

@@ -40,6 +40,7 @@ _WORDS = {
     "bom": "a byte-order mark comes in front",
     "crlf": "its line ends become carriage returns and line feeds",
     "hostile": "it holds what is made to do harm",
+    "plant": "another file, made to do harm, has its place",
 }
 
 
@@ -74,8 +75,13 @@ def damage_lines(op: Damage, outcome: Outcome | None, of: Callable[[object], str
     }
     if op.how in contents:
         return [*lines, "was = path.read_bytes()", f"path.write_bytes({contents[op.how]})"]
-    if op.how in ("replace", "copy"):
-        content = data if op.how == "replace" else f"artifact(root, {other}).read_bytes()"
+    replacing = {
+        "replace": data,
+        "copy": f"artifact(root, {other}).read_bytes()",
+        "plant": f"hostile({data}.decode(), path.read_bytes())",
+    }
+    if op.how in replacing:
+        content = replacing[op.how]
         return [*lines, f"(root.parent / 'new').write_bytes({content})", "(root.parent / 'new').replace(path)"]
     after = {"directory": ["path.mkdir()"], "symlink": ["path.symlink_to(root.parent / 'moved')"]}.get(op.how, [])
     if op.how == "symlink":

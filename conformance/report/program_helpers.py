@@ -107,6 +107,16 @@ class Counters:
         return used
 '''
 
+CONFINE = '''
+def confine(room):
+    """From here on there is so much more memory than is used now."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + room
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+'''
+
 
 def macro_lines(instance: str, handle: str, operation: Fill | Populate) -> list[str]:
     """The lines that do what a macro stands for, with ``FILLER``."""

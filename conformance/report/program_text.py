@@ -20,6 +20,7 @@ from conformance.model.operations import (
     Append,
     Close,
     CloseInstance,
+    Confine,
     CountLeft,
     Crash,
     Create,
@@ -46,18 +47,17 @@ from conformance.model.operations import (
     Program,
     Publish,
     Read,
-    ReadConfined,
     ReadCounters,
     ReadWarnings,
     StartCounting,
     Stat,
     Wait,
 )
+from conformance.report import program_helpers as helpers
 from conformance.report.abbreviate import call_text, handle_name, handle_names, printable
 from conformance.report.damage_text import HELPER, damage_lines, kept_lines
 from conformance.report.events import FailureFound
 from conformance.report.live_text import ATTACH, live_statement
-from conformance.report.program_helpers import COUNTERS, FILLER, SCRIBBLE, SHOWN, macro_lines, overwritten_header
 from conformance.report.program_overlap import listed, opened, overlap_lines
 from conformance.report.python_values import Expressions, text_expression
 from conformance.report.timeline import Place
@@ -107,7 +107,7 @@ def render_failure_program(failure: FailureFound, *, backend_spec: str) -> str:
     )
 
 
-_NO_ANSWER = (Leave, Discard, Macro, StartCounting, Wait, CountLeft, ReadConfined, ReadWarnings, Flood)
+_NO_ANSWER = (Leave, Discard, Macro, StartCounting, Wait, CountLeft, Confine, ReadWarnings, Flood)
 
 
 class _Script:
@@ -205,17 +205,16 @@ class _Script:
         statement = self.statement(number, operation)
         if isinstance(operation, Inspect):
             return [f'print("call {number}:", {statement[0]})']
-        if isinstance(operation, Read | Stat | ListSessions | ReadCounters) and not getattr(
-            operation, "scribble", False
-        ):
+        scribbles = getattr(operation, "scribble", False)
+        if isinstance(operation, Read | Stat | ListSessions | ReadCounters) and not scribbles:
             statement = [f'print("call {number}:", {statement[0]})']
         if isinstance(operation, Read) and operation.scribble:
-            self.helper(SCRIBBLE)
+            self.helper(helpers.SCRIBBLE)
             statement = [f"got{number} = {statement[0]}", f"scribble(got{number})"]
         guarded = isinstance(self.outcomes.get(number), Raised | Hung) or not self.knows
         guarded = guarded or getattr(operation, "handle", None) in self.uncertain
         if guarded or (isinstance(operation, Leave) and (operation.raising or operation.cancelled)):
-            self.helper(SHOWN)
+            self.helper(helpers.SHOWN)
             self.values.modules.add("contextlib")
             return [f"with shown({number}):", *_indented(statement)]
         return statement
@@ -270,8 +269,8 @@ class _Script:
                 call = f"{handle} = await {instance}.create({'header=' * operation.named}{{}}{count})"
                 if not operation.scribble:
                     return [call.replace("{}", of(header), 1)]
-                self.helper(SCRIBBLE)
-                return overwritten_header(f"header{number}", of(header), call)
+                self.helper(helpers.SCRIBBLE)
+                return helpers.overwritten_header(f"header{number}", of(header), call)
             case OpenSession(session=session, access=access, named=True):
                 return [f"{handle} = await {instance}.open(session_id={of(session)}, access={of(access)})"]
             case OpenSession(session=session, access=access):
@@ -298,14 +297,15 @@ class _Script:
                 return self._macro(instance, handle, operation)
             case StartCounting() | ReadCounters():
                 self.values.modules.add("tracemalloc")
-                self.helper(COUNTERS)
+                self.helper(helpers.COUNTERS)
                 return ["counters = Counters()" if isinstance(operation, StartCounting) else "counters.read()"]
             case HubCreate() | Publish() | HubFlush() | Dispose() | ReadWarnings() | Flood():
                 return self._on_hub(operation)
             case Damage():
                 return self._damage(number, operation)
-            case ReadConfined(session=session, room=room):
-                return [f"pass  # here another process reads {of(session)}, with {room:,} bytes of memory to spare"]
+            case Confine(room=room):
+                self.helper(helpers.CONFINE)
+                return [f"confine({room})"]
             case Inspect():
                 return ["sorted((str(each), oct(each.stat().st_mode)) for each in root.parents[2].rglob('*'))"]
         raise TypeError(f"operation={operation!r:.80} has no form in a program")
@@ -315,32 +315,32 @@ class _Script:
         self.values.need("conformance.drivers.registry", "load_backend")
         self.helper(ATTACH.replace("SPEC", text_expression(self.spec)))
         if isinstance(operation, Publish) and operation.scribble:
-            self.helper(SCRIBBLE)
+            self.helper(helpers.SCRIBBLE)
         if isinstance(operation, Flood):
             self.values.modules.add("hashlib")
-            self.helper(FILLER)
+            self.helper(helpers.FILLER)
         return live_statement(operation, self.values.of)
 
     def _damage(self, number: int, operation: Damage) -> list[str]:
         self.values.need("conformance.drivers.registry", "load_backend")
-        if operation.how == "hostile":
+        if operation.how in ("hostile", "plant"):
             self.values.need("conformance.drivers.hostile", "hostile")
         self.helper(HELPER.replace("SPEC", text_expression(self.spec)))
         return damage_lines(operation, self.outcomes.get(number), self.values.of)
 
     def _macro(self, instance: str, handle: str, operation: Fill | Populate) -> list[str]:
         self.values.modules.add("hashlib")
-        self.helper(FILLER)
+        self.helper(helpers.FILLER)
         if isinstance(operation, Populate):
             self.values.need("conformance", "SessionHeader")
-        return macro_lines(instance, handle, operation)
+        return helpers.macro_lines(instance, handle, operation)
 
     def _append(self, number: int, handle: str, operation: Append) -> list[str]:
         batch = self.batch(operation.events)
         if not operation.scribble:
             lines = [f"await {handle}.append({'events=' * operation.named}{batch[0]}", *batch[1:]]
             return [*lines[:-1], f"{lines[-1]})"]
-        self.helper(SCRIBBLE)
+        self.helper(helpers.SCRIBBLE)
         return [
             f"batch{number} = {batch[0]}",
             *batch[1:],

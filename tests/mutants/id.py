@@ -17,13 +17,14 @@ from planting import (
     PlainFiles,
     PlainHandle,
     Stored,
+    WriteHandle,
     damaged,
     load,
     path_of,
     planted,
 )
 
-from conformance.contract import SessionFormatUnsupportedError, SessionPersistenceCorruptionError
+from conformance.contract import SessionEvent, SessionFormatUnsupportedError, SessionPersistenceCorruptionError
 from reference_backend.positions import Codec, HeaderBlock
 from reference_backend.ranges import ByteRange
 from reference_backend.zstd_codec import ZstdCodec
@@ -189,6 +190,20 @@ class nesting_past_the_parser_s_limit_escapes(PlainFiles):
             raise
 
 
+@planted(FILES, breaks="ID-04")
+class parser_s_error_reaches_who_reads_on(PlainHandle):
+    """Whoever opens a file that nests too deep is refused; whoever has it open meets the parser's own error."""
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Let it through."""
+        try:
+            return super().stored_events()
+        except SessionPersistenceCorruptionError as problem:
+            if isinstance(problem.__cause__, RecursionError):
+                raise problem.__cause__ from None
+            raise
+
+
 class _Trusting(ZstdCodec):
     """Decodes whatever is there, however large it says that it is."""
 
@@ -205,3 +220,17 @@ class bomb_is_decoded_whole(JsonlPersistence):
 
     def __init__(self, root: str, codec: Codec) -> None:
         super().__init__(root, _Trusting())
+
+
+@planted(FRAMES, breaks="ID-04", report="R273")
+class writer_decodes_all_that_it_stands_on(WriteHandle):
+    """Before a batch goes behind the others the writer decodes its file, whatever has come there meanwhile."""
+
+    __slots__ = ()
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Decode it at one go."""
+        path = Path(self.writer.place.path)
+        data = path.read_bytes() if path.is_file() else b""
+        zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(data)
+        await super().append(events)

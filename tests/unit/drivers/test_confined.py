@@ -1,64 +1,186 @@
-"""A look from another process: what it comes to is told, and memory past the limit is not to be had there."""
+"""A driver in another process: what it comes to is told, and memory past the limit is not to be had there."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from conformance.contract import SessionHeader
 from conformance.drivers import confined as module
-from conformance.drivers.confined import can_confine, confined
-from conformance.model.history import ErrorView, Hung, Outcome, Raised, Returned, Skipped
+from conformance.drivers.confined import Confined, can_confine
+from conformance.drivers.errors import KitError, SetupError, UsageError
+from conformance.drivers.execution import run_program
+from conformance.drivers.inprocess import InProcessDriver
+from conformance.model.history import ErrorView, HandleView, Hung, Outcome, Raised, Returned, Skipped
+from conformance.model.operations import (
+    Append,
+    Close,
+    Confine,
+    Create,
+    Damage,
+    Inspect,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Overlap,
+    Program,
+    Read,
+    Step,
+)
+from reference_backend import jsonl
 
 pytestmark = pytest.mark.skipif(not can_confine(), reason="this system cannot limit the memory of a copied process")
 
 ROOM = 64 << 20
+CALL = OpenInstance(1)
+Answer = Callable[[Operation], Outcome]
 
 
-def test_what_it_comes_to_is_told() -> None:
-    """A value and an error come back as they are, a long one too."""
-    assert confined(lambda: Returned([{"seq": 0}] * 50_000), ROOM) == Returned([{"seq": 0}] * 50_000)
+class Driver:
+    """Answers as it is told to."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._asked = 0
+
+    def perform(self, operation: Operation, call: int | None = None) -> Outcome:
+        """Answer."""
+        self._asked += 1
+        return self._answer(operation)
+
+    def now_us(self) -> int:
+        """How often it was asked."""
+        return self._asked
+
+
+@pytest.fixture
+def confine() -> Iterator[Callable[[Answer], Confined]]:
+    """Makes confined drivers, and ends them."""
+    made: list[Confined] = []
+
+    def make(answer: Answer) -> Confined:
+        made.append(Confined(lambda: Driver(answer), ROOM))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.finish()
+
+
+Make = Callable[[Answer], Confined]
+
+
+def test_what_it_comes_to_is_told(confine: Make) -> None:
+    """A long value and an error come back as they are, one for each call, and the time with them."""
     raised = Raised(ErrorView("KeyError", "KeyError", "text"))
-    assert confined(lambda: raised, ROOM) == raised
+    there = confine(lambda asked: Returned([{"seq": 0}] * 50_000) if asked == CALL else raised)
+    assert there.perform(CALL, 0) == Returned([{"seq": 0}] * 50_000)
+    assert there.perform(Read(1), 1) == raised
+    assert there.now_us() == 2
 
 
 @pytest.mark.parametrize(("size", "kind"), [(ROOM // 4, ""), (ROOM * 2, "MemoryError")])
-def test_memory_is_limited(size: int, kind: str) -> None:
+def test_memory_is_limited(confine: Make, size: int, kind: str) -> None:
     """What fits into the room is had, and what does not is a MemoryError there and nothing here."""
-
-    def look() -> Outcome:
-        return Returned([len(bytearray(size))])
-
-    outcome = confined(look, ROOM)
+    outcome = confine(lambda _: Returned([len(bytearray(size))])).perform(CALL)
     assert (outcome.error.kind if isinstance(outcome, Raised) else "") == kind
     assert bytearray(ROOM * 2)
 
 
-def test_death_is_an_outcome() -> None:
-    """A process that dies without a word is told as one."""
+def test_death_is_an_outcome(confine: Make) -> None:
+    """A process that dies without a word is told as one, and nothing more is made of it."""
 
-    def die() -> Outcome:
+    def die(_: Operation) -> Outcome:
         os.kill(os.getpid(), signal.SIGKILL)
         return Returned()
 
-    outcome = confined(die, ROOM)
+    there = confine(die)
+    outcome = there.perform(CALL)
     assert isinstance(outcome, Raised)
     assert (outcome.error.kind, outcome.error.message) == ("Died", "the process ended with -9 and said nothing")
+    assert there.perform(CALL) == Skipped()
 
 
-def test_silence_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_is_ended(confine: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that never answers is ended, and that is a hang."""
     monkeypatch.setattr(module, "LONGEST", 0.05)
 
-    def wait() -> Outcome:
+    def wait(_: Operation) -> Outcome:
         signal.pause()
         return Returned()
 
-    assert isinstance(confined(wait, ROOM), Hung)
+    there = confine(wait)
+    assert isinstance(there.perform(CALL), Hung)
+    assert there.perform(CALL) == Skipped()
 
 
-def test_where_it_cannot_be_done_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without limits of the system's own the look is not made."""
+def test_an_instance_that_does_not_come_up_is_an_answer(confine: Make) -> None:
+    """There it is the backend's, with the kind of what went wrong; an error of the kit is one of the kit."""
+
+    def fail(asked: Operation) -> Outcome:
+        if asked == CALL:
+            raise SetupError("no") from MemoryError("none left")
+        raise UsageError("nothing of the backend's")
+
+    there = confine(fail)
+    outcome = there.perform(CALL)
+    assert isinstance(outcome, Raised)
+    assert outcome.error.kind == "MemoryError"
+    with pytest.raises(KitError, match="nothing of the backend's"):
+        there.perform(Read(1))
+
+
+PROGRAM = Program(
+    (
+        Confine(ROOM),
+        OpenInstance(1),
+        Create(1, 1, SessionHeader("s", 0)),
+        Append(1, [{"type": "user/message", "seq": 0, "time": 0, "data": 1}]),
+        Damage("s", "plant", data="bomb"),
+        Inspect(["s"], bytes_only=True),
+        OpenInstance(2),
+        OpenSession(2, 2, "s", "write"),
+        Close(1),
+    )
+)
+
+
+def test_a_program_goes_on_there(tmp_path: Path) -> None:
+    """Everything behind ``Confine`` comes to the same as here, a writer that goes on included."""
+    there = run_program(jsonl, PROGRAM, tmp_path / "there")
+    here = run_program(jsonl, Program(PROGRAM.operations[1:]), tmp_path / "here")
+    assert there.violation is None
+    assert [type(each) for each in there.history[2:]] == [type(each) for each in here.history]
+    assert there.witnesses == here.witnesses
+    assert there.witnesses["ID-04"]
+
+
+def test_it_comes_before_everything_else(tmp_path: Path) -> None:
+    """Behind an instance, and a second time, it is not done; calls that overlap are not made there."""
+    driver = InProcessDriver(jsonl, tmp_path / "late")
+    assert driver.perform(OpenInstance(1)) == Returned()
+    assert driver.perform(Confine(ROOM)) == Skipped()
+    driver.finish()
+    driver = InProcessDriver(jsonl, tmp_path / "twice")
+    assert driver.perform(Confine(ROOM)) == Returned()
+    assert driver.perform(Confine(ROOM)) == Skipped()
+    assert driver.perform(OpenInstance(1)) == Returned()
+    created = driver.perform(Create(1, 1, SessionHeader("s", 0)))
+    assert isinstance(created, Returned)
+    assert isinstance(created.value, HandleView)
+    with pytest.raises(UsageError, match="in this process only"):
+        driver.overlap(Overlap(((Step(Read(1)),),)), 3, None)  # type: ignore[arg-type]
+    driver.finish()
+
+
+def test_where_it_cannot_be_done_the_program_goes_on_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without limits of the system's own everything is done in this process."""
     monkeypatch.setattr(module, "resource", None)
-    assert confined(lambda: Returned(), ROOM) == Skipped()
+    driver = InProcessDriver(jsonl, tmp_path / "r")
+    assert driver.perform(Confine(ROOM)) == Skipped()
+    assert driver.perform(OpenInstance(1)) == Returned()
+    driver.finish()

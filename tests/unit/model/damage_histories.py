@@ -81,6 +81,9 @@ ROTTEN = damaged("flip", 22, 23, start=(2, 2))
 LAST_ROTTEN = damaged("flip", 32, 33, start=(3, 2))
 CUT = damaged("cut", 35, 40, after=35, torn="cut")
 FOREIGN = damaged("replace", 0, 40, after=7, data="foreign")
+HOSTILE = damaged("hostile", 0, 40, after=60, data="bomb")
+PLANTED = damaged("plant", 0, 40, after=60, data="bomb")
+"""Another file that expands to more than there is room for."""
 GONE = damaged("unlink", after=None)
 BESIDE = damaged("unlink", after=None, beside=0)
 """A file that is no artifact is gone."""
@@ -124,6 +127,14 @@ FORMATS = (
     case("FMT-12", *STORED, damaged("crlf", 5, 40, after=44), *LOOK, refused(read(2, THREE)), wrong=read(2, [])),
     case("ID-04", *STORED, damaged("hostile", data="nested"), up(2), refused(opened(2, on=2)),
          wrong=opened(2, on=2).raises("RecursionError")),
+    case("ID-04", *STORED, HOSTILE, up(2), listed(on=2), stat(None, on=2).raises(CORRUPT),
+         wrong=stat(None, on=2).raises("MemoryError")),
+    case("ID-04", *OPEN, HOSTILE, append(1, events(3)).raises("OSError"),
+         wrong=append(1, events(3)).raises("MemoryError")),
+    case("ID-04", *OPEN, opened(2), read(2, THREE), HOSTILE, read(2, []).raises("OSError"),
+         wrong=read(2, []).raises("RecursionError")),
+    case("ID-04", *OPEN, PLANTED, close(1).raises("OSError"), wrong=close(1).raises("Died")),
+    case("ID-04", *STORED, HOSTILE, up(2), refused(owned(2, on=2)), wrong=owned(2, on=2)),
 )  # fmt: skip
 
 OTHERS = (
@@ -139,6 +150,7 @@ OTHERS = (
          wrong=read(2, events(3))),
     case("SVC-14", *UNDER, append(1, events(3)), *LOOK, read(2, events(0, 4)), wrong=refused(read(2, []))),
     case("SVC-14", *OPEN, FOREIGN, append(1, events(3)).raises(LOST), looked("new"), wrong=looked("made")),
+    case("SVC-14", *OPEN, PLANTED, append(1, events(3)).raises(LOST), looked("new"), wrong=looked("made")),
     case("SVC-14", *OPEN, CUT, append(1, events(3)).raises(LOST), looked("made"), *LOOK, read(2, TWO),
          wrong=read(2, events(0))),
     case("DUR-10", *OPEN, CUT, flush(1), looked("new"), *LOOK, read(2, THREE), wrong=read(2, TWO)),

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from conformance.contract import SessionHeader
+from conformance.drivers.confined import can_confine
 from conformance.drivers.execution import run_program
 from conformance.model.history import Completion, DamageView, Raised, Returned, SnapshotView
 from conformance.model.operations import (
     Append,
     Close,
+    Confine,
     Create,
     Damage,
     Flush,
@@ -63,6 +65,7 @@ WAYS = [
     Damage("s", "bom"),
     Damage("s", "crlf"),
     Damage("s", "hostile", start=(1, 0), data="nested"),
+    Damage("s", "plant", data="endless"),
     Damage("s", "directory", beside=0),
 ]
 
@@ -86,6 +89,24 @@ def test_script_does_the_same_damage(damage: Damage, tmp_path: Path) -> None:
             assert f"event_count={snapshot.event_count}, size_bytes={snapshot.size_bytes}" in shown
         case _:
             assert shown.strip() == "None"
+
+
+@pytest.mark.skipif(not can_confine(), reason="this system does not tell how much memory a process has")
+def test_a_confined_script_has_as_much_memory_as_the_run(tmp_path: Path) -> None:
+    """What is too large for the run is too large for the script."""
+    whole = damaging(Damage("s", "hostile", start=(0, 0), data="nested"))
+    program = Program((Confine(96 << 20), *whole.operations))
+    result = run_program(jsonl_raw, program, tmp_path / "r")
+    assert result.violation is None
+    told = result.told_history()
+    text = render_program(program, backend_spec="jsonl-raw", clause="ID-04", call=16, history=told)
+    last = "\n\nbytearray(128 << 20)\n"
+    for name, end, code in (("script.py", "", 0), ("greedy.py", last, 1)):
+        (tmp_path / name).write_text(text + end, "utf-8")
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / name)], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, "MemoryError" in done.stderr) == (code, bool(code)), done.stderr + text
 
 
 def test_damage_on_one_line() -> None:
