@@ -9,6 +9,7 @@ With ``at_once`` they refuse a log that is not small with ``LongLogError``: thos
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ from reference_backend.ranges import BytesRange, Damage
 from reference_backend.writer import Residue, Writer
 
 logger = logging.getLogger("torntail.reference")
+
+_OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Numbers of errors that say nothing about the file at which they came."""
 
 
 class ErasedError(Exception):
@@ -128,13 +132,15 @@ class Store:
         """A snapshot of each visible session, by id; what cannot be described is left out and logged.
 
         Raises:
-            OSError: the root, or a file in it, cannot be read: that is no damage, and no absence either.
+            OSError: the root cannot be read, or no file could be, for want of descriptors or memory.
         """
         found: list[SessionSnapshot] = []
         for session_id in sorted({*self._stored_ids(), *list(self.writers)}):
             try:
                 snapshot = self.stat(session_id)
-            except SessionPersistenceError as error:
+            except (SessionPersistenceError, OSError) as error:
+                if _is_of_the_process(error):
+                    raise
                 logger.warning("session %r is left out of the list: %s", session_id, error)
                 continue
             if snapshot is not None:
@@ -147,7 +153,13 @@ class Store:
         except FileNotFoundError:
             return
         for name in names:
-            session_id = id_in_header(self.root, self.codec, name) if is_digest(name) else session_id_of(name)
+            try:
+                session_id = id_in_header(self.root, self.codec, name) if is_digest(name) else session_id_of(name)
+            except OSError as error:
+                if _is_of_the_process(error):
+                    raise
+                logger.warning("%s is left out of the list: %s", Path(self.root, name), error)
+                continue
             if session_id is None:
                 logger.warning("%s is left out of the list: no id makes that name", Path(self.root, name))
             else:
@@ -249,6 +261,11 @@ class Store:
             return identity_of(os.stat(self.root))
         except FileNotFoundError:
             return None
+
+
+def _is_of_the_process(error: Exception) -> bool:
+    """Whether no other file could be read either."""
+    return isinstance(error, OSError) and error.errno in _OF_THE_PROCESS
 
 
 def _grown(place: Place, artifact: Artifact, log: LogEnd) -> Artifact:

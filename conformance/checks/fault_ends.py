@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.failing import FAILING, NAMING, READING, STORING, end, own_again, store
+from conformance.checks.failing import FAILING, NAMING, READING, STORING, end, own_again, see, store
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch
 from conformance.clauses import Need
@@ -167,3 +167,44 @@ def the_service_closes_every_handle_though_one_fails(s: Script) -> None:
         b = s.instance()
         for name in names:
             s.read(s.open(b, name))
+
+
+SICK: tuple[tuple[tuple[str, ...], str, bool], ...] = (
+    (("open",), "EACCES", False),
+    (("read",), "EIO", False),
+    (("open", "look"), "EACCES", True),
+)
+"""How one session cannot be read: which calls meet what, and whether those about its directory do so too."""
+
+
+@scenario("SVC-07", "FAULT-08", "FAULT-04", needs=(*FAILING, Need.LOCATION))
+def one_unreadable_artifact_hides_no_other_session(s: Script) -> None:
+    """Of several sessions one cannot be read: it says so, and the others are listed, read and written as before."""
+    a = s.instance()
+    for name in ("before", "sick", "well"):
+        w = s.create(a, name)
+        s.append(w, batch(0, 2))
+        s.close(w)
+    for number, (calls, error, around) in enumerate(SICK):
+        b = s.instance()
+        w = s.open(b, "before", "write")
+        r = s.open(b, "sick")
+        s.fail(*calls, error=error, sticky=True, session="sick", around=around)
+        c = s.instance()
+        for instance in (b, c):
+            s.list(instance)
+            s.stat(instance, "sick")
+        s.read(s.open(c, "sick"))
+        s.open(c, "sick", "write")
+        s.create(c, "sick")
+        s.read(s.open(c, "well"))
+        s.read(r)
+        s.append(w, batch(2 + number, 1))
+        s.flush_all(b)
+        n = s.create(b, f"new-{number}")
+        s.append(n, batch(0, 1))
+        s.close(n)
+        s.heal()
+        see(s, r, w, instance=b, session="sick")
+        s.close_all(b)
+    end(s, a, "before", "sick", "well")

@@ -193,12 +193,15 @@ class Script:
         how: Literal["refused", "landed", "short"] = "refused",
         taken: int = 0,
         place: str = "",
+        session: str = "",
+        around: bool = False,
     ) -> None:
         """Storage calls of these kinds fail from here on: the ``nth``, and with ``sticky`` all that follow.
 
-        A short write takes ``taken`` bytes, or ends at the ``nth`` place of a kind.
+        A short write takes ``taken`` bytes, or ends at the ``nth`` place of a kind. With a ``session`` only calls about
+        its artifact fail, ``around`` that too.
         """
-        self._execution.do(Fail(list(calls), nth, error, sticky, how, taken, place))
+        self._execution.do(Fail(list(calls), nth, error, sticky, how, taken, place, session, around))
 
     def heal(self) -> None:
         """Storage works again."""

@@ -109,9 +109,9 @@ class Recording:
         self.recorder.mark_end(number, resolved=acknowledged)
         return value
 
-    def arm(self, op: Fail) -> None:
-        """Storage calls fail from here on as the operation says."""
-        self.recorder.arm(Fault(frozenset(op.calls), op.nth, op.error, op.sticky, op.how, op.taken, op.place))
+    def arm(self, op: Fail, at: str) -> None:
+        """Storage calls fail from here on as the operation says; those at one path alone where one is given."""
+        self.recorder.arm(Fault(frozenset(op.calls), op.nth, op.error, op.sticky, op.how, op.taken, op.place, at))
 
     def doubts(self) -> str:
         """Why the recording cannot be trusted, as a phrase; "" where it can."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from conformance.contract import Backend
 from conformance.drivers.crashes import Recording
-from conformance.model.history import FaultView, Outcome, Returned
+from conformance.model.history import FaultView, Outcome, Returned, Skipped
 from conformance.model.operations import CloseInstance, Create, Fail, Heal, OpenSession, Operation
 from conformance.sim.disk import RecorderError
 
@@ -39,11 +40,33 @@ class StorageFaults:
     def _disturb(self, operation: Fail | Heal) -> Outcome:
         if self._recording is None:
             raise RecorderError("storage fails where it is recorded from the first call on: set crashes=True")
+        self._recording.recorder.lift()
         if isinstance(operation, Fail):
-            self._recording.arm(operation)
-        else:
-            self._recording.recorder.lift()
+            at = self._place_of(operation)
+            if at is None:
+                return Skipped()
+            self._recording.arm(operation, at)
         return Returned()
+
+    def _place_of(self, operation: Fail) -> str | None:
+        """The path at which calls are to fail; "" for any, None where the session has none of its own."""
+        if not operation.session:
+            return ""
+        artifact, *others = self._artifacts_of(operation.session, *(set(self._named) - {operation.session}))
+        if artifact is None or artifact in others:
+            return None
+        home = self._home(artifact, others)
+        return str(artifact) if not operation.around else None if home is None else str(home)
+
+    def _artifacts_of(self, *sessions: str) -> list[Path | None]:
+        location = self.backend.location
+        return [None if location is None else location(self.root, each) for each in sessions]
+
+    def _home(self, artifact: Path, others: Iterable[Path | None]) -> Path | None:
+        """The directory that an artifact has for itself, as far as the others tell."""
+        home = artifact.parent
+        shared = any(each is not None and each.is_relative_to(home) for each in others)
+        return home if self.root in home.parents and not shared else None
 
     def take_faults(self) -> tuple[FaultView, ...]:
         """The faults that storage had since they were taken last."""
@@ -68,17 +91,14 @@ class StorageFaults:
 
     def _session_at(self, path: str) -> str | None:
         """Id of the session that a path belongs to: its artifact, or what lies beside that in its own directory."""
-        location = self.backend.location
-        if location is None or not path:
+        if self.backend.location is None or not path:
             return None
-        for name in self._named:
-            artifact = location(self.root, name)
+        found = self._artifacts_of(*self._named)
+        for number, (name, artifact) in enumerate(zip(self._named, found, strict=True)):
             if artifact is None:
                 continue
-            home = artifact.parent
-            if path == str(artifact) or (
-                home != self.root and self.root in home.parents and path.startswith(str(home))
-            ):
+            home = self._home(artifact, found[:number] + found[number + 1 :])
+            if path == str(artifact) or (home is not None and Path(path).is_relative_to(home)):
                 return name
         return None
 

@@ -16,7 +16,11 @@ ALL_BUT_ONE = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One kind of fault; see ``Fail``. ``once``: it is not tried with every later call."""
+    """One kind of fault; see ``Fail``.
+
+    Attributes:
+        once: it is not tried with every later call. around: where it is about one session, its directory too.
+    """
 
     calls: tuple[str, ...]
     error: str
@@ -24,10 +28,13 @@ class Mode:
     taken: int = 0
     once: bool = False
     place: str = ""
+    session: str = ""
+    around: bool = False
 
     def at(self, nth: int, *, sticky: bool) -> Fail:
         """The operation that makes the n-th call fail, or a write end at the n-th place."""
-        return Fail(list(self.calls), nth, self.error, sticky, self.how, self.taken, self.place)
+        how = (self.error, sticky, self.how, self.taken, self.place)
+        return Fail(list(self.calls), nth, *how, self.session, self.around)
 
 
 def _short_at(place: str) -> tuple[Mode, ...]:
@@ -82,6 +89,13 @@ OTHER_ERRORS: dict[str, tuple[Mode, ...]] = {
 }
 """Name of a sweep -> what thorough runs add: each error that a call of these kinds may meet, beside the likely ones."""
 
+ABOUT_ONE: tuple[Mode, ...] = (
+    Mode(("open",), "EACCES", session="b"),
+    Mode(("read",), "EIO", session="b"),
+    Mode(("open", "look"), "EACCES", session="b", around=True),
+)
+"""One session cannot be read, and the other one can; added to the sweep over reads in thorough runs."""
+
 BYTE_BY_BYTE = _short_at("byte")
 """Added to the short writes where a sweep has the time for every byte."""
 
@@ -89,4 +103,5 @@ BYTE_BY_BYTE = _short_at("byte")
 def more_modes(name: str, calls: int) -> tuple[Mode, ...]:
     """What a run whose workloads have so many calls adds to a group."""
     more = tuple(mode for mode in OTHER_ERRORS.get(name, ()) if mode not in GROUPS[name]) if calls > 4 else ()
+    more += ABOUT_ONE if name == "read" and calls > 4 else ()
     return (*more, *(BYTE_BY_BYTE if name == "short" and calls > 5 else ()))

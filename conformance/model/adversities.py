@@ -61,6 +61,10 @@ class Fail(Operation):
         taken: how many bytes a short write takes.
         place: a short write takes all bytes before the ``nth`` place of this kind, a name of
             ``conformance.sim.disk.places.PLACES``; "" where it takes ``taken``.
+        session: calls about the artifact of this session alone are hit and counted; "" for all. Nothing is armed where
+            it has none yet, or shares it.
+        around: those about what lies beside it in the session's own directory too, and about that. Nothing is armed
+            where it has none.
     """
 
     kind: ClassVar[str] = "fail"
@@ -71,6 +75,8 @@ class Fail(Operation):
     how: str = "refused"
     taken: int = 0
     place: str = ""
+    session: str = ""
+    around: bool = False
 
 
 @dataclass(frozen=True, slots=True)

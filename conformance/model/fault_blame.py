@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from conformance.model import aimed_rules
 from conformance.model.history import Outcome, Raised, Returned
 from conformance.model.operations import (
     Append,
@@ -57,7 +58,7 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     session = _session(judge, op, handle) if not isinstance(op, ListSessions) else _listed(judge, found)
     mishap = None if session is None else trouble.mishaps.get(session.serial)
     if trouble.now:
-        return _while_failing(trouble, op, outcome)
+        return aimed_rules.blamed(judge, trouble, op) or _while_failing(trouble, op, outcome)
     if isinstance(outcome, Raised):
         return _rejected(judge, trouble, op, outcome.error.kind, handle, session, mishap)
     if mishap is None or session is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import CONTRACT_ERRORS
-from conformance.model import fault_blame
+from conformance.model import aimed_rules, fault_blame
 from conformance.model.batches import batch_refusals
 from conformance.model.fault_settling import leave_open, touched
 from conformance.model.history import ErrorView, FaultView, LeftView, Outcome, Raised
@@ -57,6 +57,7 @@ def fail(judge: Judge, call: Call, op: Fail, outcome: Outcome) -> None:
     """From here on storage may fail."""
     if judge.world.trouble is None:
         judge.world.trouble = Trouble()
+    judge.world.trouble.aim = op.session
 
 
 def count_left(judge: Judge, call: Call, op: CountLeft, outcome: Outcome) -> None:
@@ -107,6 +108,7 @@ def failed(judge: Judge, op: Operation, outcome: Outcome) -> bool:
     error = outcome.error
     if not error.fault or (error.kind in SPECIFIC and not _ends_itself(trouble, op, error.kind)):
         return False
+    aimed_rules.demand_unharmed(judge, trouble, op)
     rule = _FAILED.get(type(op))
     return rule is not None and rule(judge, trouble, op, error)
 
@@ -245,6 +247,7 @@ def _failed_sweep(judge: Judge, trouble: Trouble, op: FlushInstance | CloseInsta
     busy = [each for each in writers if each.dirty or not each.session.durable]
     if busy and not failing and not world.blurred:
         judge.fail(clause, f"one ExceptionGroup with a member that names each session that failed, of {_ids(busy)}")
+    aimed_rules.demand_spared(judge, trouble, failing)
     kind = "service close" if closes else "failing service flush"
     for handle in writers:
         if handle.session.opaque:

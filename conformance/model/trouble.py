@@ -69,12 +69,14 @@ class Trouble:
     Attributes:
         now: the faults that came during the call that is judged. fired: how many came so far.
         listed: serial of the session that a listing is judged about, -1 for none.
+        aim: id of the session whose artifact alone meets faults; "" where anything may.
         mishaps: serial of a session -> what happened to it. grips: number of a handle -> what is left of it.
     """
 
     now: tuple[FaultView, ...] = ()
     fired: int = 0
     listed: int = -1
+    aim: str = ""
     mishaps: dict[int, Mishap] = field(default_factory=dict)
     grips: dict[int, Grip] = field(default_factory=dict)
 
@@ -82,6 +84,11 @@ class Trouble:
     def fails_now(self) -> bool:
         """Whether a storage call failed during the call that is judged; one that took a part only did not."""
         return any(each.error for each in self.now)
+
+    @property
+    def spared(self) -> str:
+        """Id of the session that a listing may leave out, because its artifact met a fault just now; or ""."""
+        return self.aim if self.now else ""
 
     def mishap(self, serial: int) -> Mishap:
         """That of a session."""

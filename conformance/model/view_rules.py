@@ -123,20 +123,25 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
     judge.exact = judge.exact and not world.blurred
     for session_id in world.blurred:
         found.pop(session_id, None)
+    spared, told_beside = "" if world.trouble is None else world.trouble.spared, False
     for session_id in dict.fromkeys([*(each for _, each in world.pending), *world.stored]):
         session, certain = world.visible(op.instance, session_id)
         if session is None or session.opaque:
             judge.exact = False
             continue
         view_or_none = found.pop(session_id, None)
+        if view_or_none is None and session_id == spared:
+            judge.exact = False
+            continue
         judge.exact = judge.exact and certain
+        told_beside = told_beside or (certain and session_id != spared)
         if certain or not session.pending:
             _check_listed(judge, call, instance, session, view_or_none, certain=certain)
     for session_id in found:
         clause = blame.absent(world, instance, session_id, "SVC-06")
         judge.fail(clause, f"no snapshot of {session_id!r:.80}: no such session is visible here")
     _witness_unlisted(judge, instance)
-    judge.witness("SVC-06", clause)
+    judge.witness("SVC-06", clause, *(["SVC-07"] if spared and told_beside else []))
     if world.aftermath is not None:
         world.aftermath.listed = True
     return None

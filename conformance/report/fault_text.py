@@ -16,7 +16,9 @@ _PLACES = {
 
 def fault_text(fail: Fail) -> str:
     """One fault as a mark in a timeline: ``---- storage fails: the 2nd write meets ENOSPC``."""
-    which = f"call {fail.nth} of {' or '.join(fail.calls)}"
+    where = "directory" if fail.around else "artifact"
+    about = f" in the {where} of {fail.session!r:.60}" if fail.session else ""
+    which = f"call {fail.nth} of {' or '.join(fail.calls)}{about}"
     later = ", and every one after it" if fail.sticky else ""
     if fail.how == "short":
         met = f", and the next meets {fail.error}" if fail.error else ""

@@ -70,8 +70,8 @@ class _Shape:
                 found += [_kind(offset), _kind(length), scribble]
             case Leave(raising=raising, cancelled=cancelled):
                 found += [raising, *("cancelled" for _ in range(cancelled))]
-            case Fail(calls=calls, how=how, place=place):
-                found += [list(calls), how, *filter(None, [place])]
+            case Fail(calls=calls, how=how, place=place, session=session):
+                found += [list(calls), how, *filter(None, [place]), *([self._session(session)] if session else [])]
             case Overlap(rows=rows):
                 found += [[[*self.of(step.call), step.waits, bool(step.cancels)] for step in row] for row in rows]
             case Crash(preset=preset, during=during, lost=lost, tear=tear):

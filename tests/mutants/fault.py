@@ -433,6 +433,18 @@ class persistence_switches_itself_off(PlainHandle):
             raise
 
 
+@planted(FILES, breaks="FAULT-08", report="R181")
+class create_looks_at_every_log(PlainFiles):
+    """A new id is held against those in all logs, and where one of them cannot be read there is no new session."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Look at them first."""
+        for session_id in self.stored_ids():
+            with suppress(SessionPersistenceError):
+                self.stored(session_id)
+        return await super().create(header, inherited_event_count)
+
+
 @planted(GOOD, breaks="FAULT-08", report="R105")
 class one_failure_spends_every_handle(GoodHandle):
     """A sync that fails is the disk's fault, so that no handle of the service is to be trusted any more."""

@@ -34,6 +34,7 @@ from conformance.contract import (
     SessionEvent,
     SessionHeader,
     SessionPersistenceCorruptionError,
+    SessionPersistenceError,
     SessionPersistenceNotFoundError,
     SessionSnapshot,
     header_to_json,
@@ -215,6 +216,33 @@ class list_ends_at_damage(PlainFiles):
             for session_id in dict.fromkeys([*self.drafts, *sorted(self.stored_ids(), reverse=True)]):
                 found.append(self.snapshot(session_id))
         return [each for each in found if each is not None]
+
+
+@planted(FILES, breaks="SVC-07", report="R181")
+class list_throws_what_one_file_met(PlainFiles):
+    """What is damaged is left out of the list, and what may not be read fails it."""
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Look at each of them first."""
+        for session_id in self.stored_ids():
+            with suppress(SessionPersistenceError):
+                self.snapshot(session_id)
+        return await super().list()
+
+
+@planted(FILES, breaks="SVC-07", report="R181")
+class list_ends_at_what_may_not_be_read(PlainFiles):
+    """Past a file that cannot be opened nothing is expected to work."""
+
+    def stored_ids(self) -> list[str]:
+        """Those before it."""
+        found = []
+        with suppress(OSError):
+            for session_id in sorted(super().stored_ids()):
+                with suppress(SessionPersistenceError):
+                    self.snapshot(session_id)
+                found.append(session_id)
+        return found
 
 
 @planted(FILES, breaks="SVC-07", report="R184")

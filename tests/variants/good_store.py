@@ -136,7 +136,7 @@ class GoodFiles(PlainFiles):
     def stored_ids(self) -> list[str]:
         """The sessions that have a log; a directory without one is none."""
         logs = [Path(self.root, name, name + SUFFIX) for name in line_files.names_in(self.root)]
-        return [id_of(path) for path in logs if is_there(path)]
+        return [id_of(path) for path in logs if _may_be_there(path)]
 
     async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
         """Begin a session; its header is sealed like everything else."""
@@ -227,6 +227,14 @@ class GoodFiles(PlainFiles):
     def sync(self, path: Path) -> None:
         """Let what the file or directory holds outlive a power loss."""
         line_files.sync(path)
+
+
+def _may_be_there(path: Path) -> bool:
+    """Whether a log stands there; one that cannot be looked at does, and says so to whoever describes it."""
+    try:
+        return is_there(path)
+    except OSError:
+        return True
 
 
 def location(root: Path, session_id: str) -> Path | None:

@@ -426,13 +426,13 @@ class PlainFiles:
         return SessionSnapshot(stored.header, stored.digest, len(stored.events), stored.size)
 
     async def list(self) -> list[SessionSnapshot]:
-        """Every session that this instance sees; a damaged file hides no other."""
+        """Every session that this instance sees; a file that is damaged or cannot be read hides no other."""
         self.check_open()
         found = []
         for session_id in dict.fromkeys([*self.drafts, *self.stored_ids()]):
             try:
                 snapshot = self.snapshot(session_id)
-            except SessionPersistenceError as problem:
+            except (SessionPersistenceError, OSError) as problem:
                 logger.warning("left out of the list: %s", problem)
                 continue
             if snapshot is not None:

@@ -73,6 +73,7 @@ class Fault:
             at least one byte, so that those who go on writing come to an end.
         place: the kind of place, of `places.PLACES`, that a short write ends at, in place of a number of bytes; "" for
             none. A write without one is not met, and neither are calls of other kinds.
+        at: an absolute path: calls on it, and on what lies below it, alone are met and counted; "" for all.
 
     Raises:
         ValueError: an unknown kind, error, `how` or place, no error where one is needed, a place where nothing is
@@ -86,6 +87,7 @@ class Fault:
     how: str = "refused"
     taken: int = 0
     place: str = ""
+    at: str = ""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.calls).difference(KINDS))
@@ -101,6 +103,10 @@ class Fault:
             raise ValueError(f"a short write ends at one of {', '.join(PLACES)}, or takes bytes; got {self!r}")
         if self.nth < 1 or self.taken < 0:
             raise ValueError(f"calls count from 1 and bytes from 0, got nth={self.nth!r}, taken={self.taken!r}")
+
+    def is_about(self, path: Callable[[], str]) -> bool:
+        """Whether a call on that path may be met."""
+        return not self.at or (path() + "/").startswith(self.at + "/")
 
     def part_of(self, size: int) -> int:
         """How many bytes a short write of that size takes."""
@@ -187,7 +193,7 @@ class Faults:
         Raises:
             OSError: it is refused.
         """
-        how = self._how(kind)
+        how = self._how(kind, path)
         if not how:
             return None
         error = self._error(kind, "landed" if how == "landed" else "refused", path, *names)
@@ -197,7 +203,7 @@ class Faults:
 
     def denies(self, path: Callable[[], str]) -> bool:
         """Count a look that raises nothing, and is answered with no where it is met."""
-        how = self._how("look")
+        how = self._how("look", path)
         if how and self._fault is not None:
             self.fired.append(Fired("look", self._fault.error, "landed" if how == "landed" else "refused", path()))
         return bool(how)
@@ -214,7 +220,7 @@ class Faults:
         """
         fault = self._fault
         places = [] if fault is None or not fault.place else places_in(fault.place, *_sized(content(), size))
-        how = self._how("write", of=len(places))
+        how = self._how("write", path, of=len(places))
         if how == "short" and fault is not None:
             self.fired.append(Fired("write", "", how, path()))
             if not fault.place:
@@ -228,7 +234,7 @@ class Faults:
             return size, error
         raise error
 
-    def _how(self, kind: str, of: int = 0) -> str:
+    def _how(self, kind: str, path: Callable[[], str], of: int = 0) -> str:
         """Count a call of that kind, and tell what becomes of it; "" where it is not met.
 
         Args:
@@ -239,7 +245,7 @@ class Faults:
         if fault is None or kind not in fault.calls or (writes_only and kind != "write"):
             return ""
         hold = _HELD.get()
-        if hold is not None and hold.active and hold.plan is self:
+        if (hold is not None and hold.active and hold.plan is self) or not fault.is_about(path):
             return ""
         if self._owed and kind == "write":
             self._seen += 1

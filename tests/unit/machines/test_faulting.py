@@ -13,7 +13,7 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines.fault_modes import ALL_BUT_ONE, BYTE_BY_BYTE, GROUPS, Mode, more_modes
+from conformance.machines.fault_modes import ABOUT_ONE, ALL_BUT_ONE, BYTE_BY_BYTE, GROUPS, Mode, more_modes
 from conformance.machines.faulting import FaultSweep
 from conformance.machines.job import BudgetSpent, Job
 from conformance.model.operations import Crash, Fail, Program
@@ -169,6 +169,7 @@ def test_deep_runs_look_at_every_byte() -> None:
 def test_thorough_runs_meet_every_error() -> None:
     """Each error of the disk model comes of each kind of call that it belongs to; ordinary runs have likely ones."""
     assert all(more_modes(name, 4) == () for name in GROUPS)
+    assert more_modes("read", 5) == ABOUT_ONE
     assert more_modes("short", 5) == ()
     assert more_modes("short", 6) == BYTE_BY_BYTE
     modes = [mode for name in GROUPS for mode in (*GROUPS[name], *more_modes(name, 5))]

@@ -63,6 +63,10 @@ def group(step: Step, *sessions: str) -> Step:
 
 STORED = (up(), create(1), append(1, events(0)), flush(1), FAIL)
 FAILED = (*STORED, append(1, events(1)).meets(LANDED))
+ONE = (
+    *(up(), create(1), append(1, events(0)), create(2, "t"), append(2, events(0)), flush(1), flush(2)),
+    Step(Fail(["read"], session="s")),
+)
 TWO = (up(), create(1), create(2, "t"), append(1, events(0)), append(2, events(0)), FAIL)
 BROKEN = "SessionPersistenceCorruptionError"
 
@@ -116,6 +120,28 @@ CASES: tuple[Case, ...] = (
     case(
         "FAULT-08",
         *(*TWO, append(1, events(1)).meets(WRITE), HEAL, opened(3, "t")),
+        wrong=opened(3, "t").raises("OSError", fault=True),
+    ),
+    # One session's file alone cannot be read.
+    case("SVC-07", *ONE, listed(snap(1, 1, "t")).beside(READ), wrong=listed().beside(READ)),
+    case("SVC-07", *ONE, listed(snap(1, 0), snap(1, 1, "t")).beside(READ), wrong=listed(snap(1, 0)).beside(READ)),
+    case("SVC-07", *ONE, listed(snap(1, 1, "t")).beside(READ), wrong=listed().meets(READ)),
+    case("SVC-07", *ONE, listed(snap(1, 1, "t")).beside(READ), wrong=listed().raises("ValueError").beside(READ)),
+    case("FAULT-04", *ONE, stat(None).meets(READ), wrong=stat(None).beside(READ)),
+    case(
+        "FAULT-04",
+        *ONE,
+        stat(None).meets(READ),
+        listed(snap(1, 1, "t")).beside(READ),
+        opened(3).meets(READ),
+        wrong=opened(3).raises(NOT_FOUND).beside(READ),
+    ),
+    case(
+        "FAULT-08",
+        *ONE,
+        append(1, events(1)).meets(WRITE),
+        HEAL,
+        opened(3, "t"),
         wrong=opened(3, "t").raises("OSError", fault=True),
     ),
     # A group names who failed.

@@ -16,6 +16,7 @@ from tests.unit.model.fault_histories import (
     FAILED,
     HEAL,
     KILLED,
+    ONE,
     READ,
     SHORT,
     STORED,
@@ -23,12 +24,14 @@ from tests.unit.model.fault_histories import (
     TWO,
     WRITE,
     gone,
+    group,
 )
 from tests.unit.model.histories import (
     NOT_FOUND,
     Step,
     append,
     close,
+    create,
     events,
     flush,
     history,
@@ -38,6 +41,7 @@ from tests.unit.model.histories import (
     read,
     snap,
     stat,
+    sweep,
     up,
 )
 
@@ -184,6 +188,34 @@ def test_mistake_is_blamed_on_its_clause(told: str) -> None:
     found = judge_history(history(steps), PLAIN).violation
     assert found is not None
     assert found.clause == clause
+
+
+ABOUT_ANOTHER: dict[str, tuple[str, Step]] = {
+    "an instance that does not come up": ("SVC-07", up(2).meets(READ)),
+    "an open of another session": ("FAULT-08", opened(3, "t").meets(READ)),
+    "a look at another session": ("FAULT-08", stat(None, "t").meets(READ)),
+    "nothing where another session is": ("FAULT-08", stat(None, "t").beside(READ)),
+    "an append to another session": ("FAULT-08", append(2, events(1)).meets(READ)),
+    "a new session": ("FAULT-08", create(3, "u").meets(READ)),
+    "a sweep that names another session": ("FAULT-08", group(sweep(), "t")),
+    "a wrong count of the session itself": ("FAULT-04", listed(snap(0, 0), snap(1, 1, "t")).beside(READ)),
+}
+
+
+@pytest.mark.parametrize("told", ABOUT_ANOTHER)
+def test_a_fault_of_one_session_is_nobody_elses(told: str) -> None:
+    """Where only one session's file meets errors, whoever is wrong about another one is blamed, and not the storage."""
+    clause, step = ABOUT_ANOTHER[told]
+    found = judge_history(history((*ONE, append(2, events(1)), step) if "sweep" in told else (*ONE, step)), PLAIN)
+    assert found.violation is not None
+    assert found.violation.clause == clause
+
+
+def test_an_older_failure_of_another_session_may_be_told() -> None:
+    """What one session owes because of an earlier fault is told also while only another one's file meets errors."""
+    owes = (*ONE[:-1], FAIL, append(2, events(1)).beside(WRITE), ONE[-1])
+    found = judge_history(history((*owes, group(sweep(), "t"))), PLAIN).violation
+    assert found is None, found
 
 
 def test_without_a_fault_nothing_is_excused() -> None:

@@ -88,6 +88,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "version": st.integers(-3, 3),
     "beside": st.none() | st.integers(0, 3),
     "room": NUMBERS,
+    "around": st.booleans(),
 }
 CALLS = st.one_of(
     [

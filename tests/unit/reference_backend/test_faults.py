@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,8 +140,13 @@ async def _reader_of(backend: Backend, root: Path, name: str, data: bytes):  # t
 
 @both
 @on_a_loop
-async def test_every_failing_call_of_reads(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FAULT-04: an error while reading is an error, or the right answer; never absence, a shorter log or nothing."""
+async def test_every_failing_call_of_reads(
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """FAULT-04: an error while reading is an error, or the right answer; never absence, a shorter log or nothing.
+
+    A listing leaves out what it cannot read, and says so.
+    """
     await stored(backend, tmp_path, batch(0, 2), batch(2, 2))
     fired = True
     at = 0
@@ -152,7 +158,9 @@ async def test_every_failing_call_of_reads(backend: Backend, tmp_path: Path, mon
             for _ in range(2):
                 try:
                     assert await reader.read() == batch(0, 4)
-                    assert [snapshot.event_count for snapshot in await service.list()] == [4]
+                    told = [snapshot.event_count for snapshot in await service.list()]
+                    assert told == [4] or "'s' is left out of the list: [Errno 13]" in caplog.text
+                    caplog.clear()
                     snapshot = await service.stat("s")
                     assert snapshot is not None
                     assert snapshot.event_count == 4
@@ -164,6 +172,38 @@ async def test_every_failing_call_of_reads(backend: Backend, tmp_path: Path, mon
         await service.close()
     assert at > 15
     assert not descriptors(tmp_path)
+
+
+@both
+@on_a_loop
+async def test_a_file_that_cannot_be_read_hides_no_other(
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SVC-07: the listing tells the others, also where the file alone knows its id; want of descriptors fails it."""
+    ids = ["s", "t", "long" * 200]
+    for session_id in ids:
+        await stored(backend, tmp_path, batch(0, 1), header=replace(HEADER, id=session_id))
+    service: JsonlPersistence = backend.open(tmp_path)
+    unreadable = backend.location(tmp_path, ids[2]) if backend.location is not None else None
+    real = os.open
+    code = errno.EACCES
+
+    def refusing(path: str, *args: int, **named: int) -> int:
+        if str(path) == str(unreadable):
+            raise OSError(code, "refused", path)
+        return real(path, *args, **named)
+
+    monkeypatch.setattr(os, "open", refusing)
+    assert [each.header.id for each in await service.list()] == ids[:2]
+    code = errno.EMFILE
+    with pytest.raises(OSError, match="refused"):
+        await service.list()
+    unreadable = backend.location(tmp_path, "t") if backend.location is not None else None
+    with pytest.raises(OSError, match="refused"):
+        await service.list()
+    code = errno.EIO
+    assert [each.header.id for each in await service.list()] == [ids[2], "s"]
+    await service.close()
 
 
 @both

@@ -13,6 +13,10 @@ TOLD: dict[str, Fail] = {
         ["write", "sync"], 2, sticky=True
     ),
     "---- storage fails: call 1 of write is done and reports EIO": Fail(["write"], how="landed"),
+    "---- storage fails: call 1 of open in the artifact of 's' meets EIO": Fail(["open"], session="s"),
+    "---- storage fails: call 1 of look in the directory of 's' meets EACCES": Fail(
+        ["look"], error="EACCES", session="s", around=True
+    ),
     "---- storage fails: call 1 of write takes 7 bytes at most": Fail(["write"], 1, "", how="short", taken=7),
     "---- storage fails: a write ends at the end of a line, number 3, and the next meets ENOSPC": Fail(
         ["write"], 3, "ENOSPC", how="short", place="record"

@@ -345,6 +345,24 @@ def test_nothing_outside_is_met(recorder: Recorder, root: Path, tmp_path: Path) 
     assert code_of(lambda: os.mkdir(root / "second")) == "EIO"
 
 
+def test_a_fault_at_a_path_meets_what_lies_there_alone(recorder: Recorder, root: Path, fd: int) -> None:
+    """Calls about the path, and about what lies below it, are met and counted; none about a name that goes on."""
+    (root / "f2").write_bytes(b"x")
+    recorder.arm(Fault(frozenset({"open", "read", "write"}), nth=2, sticky=True, at=str(root / "f")))
+    (root / "f2").read_bytes()
+    assert code_of(lambda: os.read(fd, 1)) == ""
+    assert (root / "f2").write_bytes(b"y") == 1
+    assert [code_of(lambda: os.write(fd, b"z")), code_of((root / "f").read_bytes)] == ["EIO", "EIO"]
+    (root / "e").mkdir()
+    (root / "e" / "g").write_bytes(b"x")
+    recorder.arm(Fault(frozenset({"open", "look", "rename"}), sticky=True, error="EACCES", at=str(root / "e")))
+    assert code_of((root / "e" / "g").read_bytes) == "EACCES"
+    assert code_of(lambda: os.listdir(root / "e")) == "EACCES"
+    assert code_of(lambda: os.rename(root / "e" / "g", root / "g")) == "EACCES"
+    assert {"e", "f", "f2"} <= set(os.listdir(root))
+    assert {each.path for each in recorder.fired[2:]} == {str(root / "e"), str(root / "e" / "g")}
+
+
 def test_held_calls_are_not_met_and_not_counted(recorder: Recorder, root: Path) -> None:
     """What is done while the plan is held, nested too, does not move the count; other threads are met meanwhile."""
     recorder.arm(Fault(frozenset({"mkdir"}), nth=2, sticky=True))
