@@ -252,6 +252,10 @@ def _change(judge: Judge, handle: Handle, harm: Harm, op: Operation, outcome: Ou
         handle.closed = True
     if not handle.is_writer:
         return
+    if handle.opened_at < harm.step and harm.settled is not None and not kind:
+        # Two writers at once, of which the older one has not noticed the other (OWN-14): nothing can be told.
+        handle.session.harm = None
+        return
     if handle.opened_at < harm.step:
         harm.called = harm.called or isinstance(op, Append | Flush | Close)
         harm.barred = harm.barred or (isinstance(op, Flush | Close) and not kind)

@@ -58,6 +58,7 @@ class Harm:
     Attributes:
         how, step: the kind of damage, "beside" where it came to another file, and the model's step at which it came.
         log: A at that moment, or what an older copy holds.
+        covered: events of the log that some barrier covered; the rest may be known to its own instance alone.
         low: the least events that a log which is shown must have; all of them: it has to be right.
         loose: seqs (first, end) of events that need not be right.
         loose_header: neither need the header.
@@ -84,6 +85,7 @@ class Harm:
     how: str
     step: int
     log: Log
+    covered: int = 0
     low: int = 0
     loose: tuple[int, int] = (0, 0)
     loose_header: bool = False
@@ -132,7 +134,7 @@ def harm_of(
         step: the model's.
         live: a write handle is open on it.
     """
-    harm = Harm(op.how, step, list(session.log), path=view.path, digest=view.digest)
+    harm = Harm(op.how, step, list(session.log), _covered(session), path=view.path, digest=view.digest)
     harm.live = live and op.how in _BEHIND_THE_HANDLE
     if session.opaque:
         vague(harm)

@@ -105,8 +105,8 @@ def _as_harmed(judge: Judge, harm: Harm, op: Read, value: list[Any], *, whole: b
     clause = harm.clause
     if harm.live and harm.called:
         clause = "SVC-14" if harm.made or not harm.shows else "DUR-10" if harm.resolved else clause
-        # What no barrier covered may be known to its own instance alone.
-        if same(_slice(full, op), value) or (not harm.barred and harm.shows and same(_slice(harm.log, op), value)):
+        least = len(full) if harm.barred or not harm.shows else harm.covered
+        if same(_slice(full, op)[: len(value)], value) and len(value) >= len(_slice(full[:least], op)):
             judge.witness(clause)
             return
         if harm.resolved:

@@ -154,6 +154,7 @@ OTHERS = (
     case("SVC-14", *OPEN, CUT, append(1, events(3)).raises(LOST), looked("made"), *LOOK, read(2, TWO),
          wrong=read(2, events(0))),
     case("DUR-10", *OPEN, CUT, flush(1), looked("new"), *LOOK, read(2, THREE), wrong=read(2, TWO)),
+    case("DUR-10", *UNFLUSHED, damaged("symlink"), append(1, events(3)), *LOOK, read(2, TWO), wrong=read(2, events(0))),
     case("MAT-06", *STORED, *LOOK, read(2, THREE), GONE, read(2, []).raises(NOT_FOUND), wrong=read(2, THREE)),
     case("MAT-06", *STORED, *LOOK, GONE, up(3), create(3, on=3), append(3, events(0, 4, "x")), read(2, []),
          wrong=read(2, events(0, 4, "x"))),
@@ -178,6 +179,11 @@ TORN = (
 CASES = FORMATS + OTHERS + TORN
 
 ALLOWED: dict[str, tuple[Step, ...]] = {
+    "an older writer goes on beside a new one": (
+        *UNFLUSHED, damaged("cut", 35, 40, after=35, torn="cut"), up(2), owned(2, on=2), read(2, TWO),
+        append(2, events(2, 4, mark="new")), flush(1), *AGAIN, read(3, [*TWO, *events(2, 4, mark="new")]),
+        append(1, events(3)), up(4), stat(snap(9, 1), on=4), opened(4, on=4), read(4, [*events(0), *events(9)]),
+    ),
     "a damaged last batch is dropped without checksums": (*STORED, LAST_ROTTEN, *LOOK, read(2, TWO)),
     "a value that changed goes unnoticed without checksums": (
         *STORED, LAST_ROTTEN, *LOOK, read(2, [*TWO, *events(2, mark="x")]),
