@@ -200,6 +200,13 @@ class PlainHandle:
             raise SessionOwnershipLostError(
                 f"session {self.id!r}: another writer changed {self.path}", session_id=self.id
             )
+        self.check_head()
+
+    def check_head(self) -> None:
+        """Refuse where another log has the place of this one, which may be as long."""
+        with self.path.open("rb") as file:
+            if self.head() not in file.readline():
+                raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} is another log", session_id=self.id)
 
     def cut(self) -> None:
         """Take away what stands behind the log: a torn tail that was found, or what an append that failed left."""
@@ -269,6 +276,7 @@ class PlainHandle:
         mark = mark_of(self.path)
         if mark is None or mark[2] != self.size:
             raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} was changed", session_id=self.id)
+        self.check_head()
 
     async def close(self) -> None:
         """Give ownership up; a session that was never stored never was."""
