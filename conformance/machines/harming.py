@@ -21,7 +21,7 @@ from conformance.drivers.execution import Execution
 from conformance.machines.job import Job, MachineSpec
 from conformance.machines.seeded import hunt_by_seed
 from conformance.machines.workloads import batch_for
-from conformance.model.adversities import HOW_DAMAGED, Position
+from conformance.model.adversities import END, HOW_DAMAGED, Position
 from conformance.model.history import Outcome, Returned
 from conformance.model.operations import (
     FILLED_AT,
@@ -41,7 +41,8 @@ from conformance.model.operations import (
 )
 from conformance.sim import Choices
 
-NAME, NEIGHBOUR = "s1", "s2"
+NAME, NEIGHBOURS = "s1", ("s0", "s2")
+"""Whoever goes through sessions by name meets the damaged one first, or last."""
 
 FOREIGN: tuple[str | bytes, ...] = (
     "This is a note that somebody put here.\n",
@@ -55,7 +56,25 @@ FOREIGN: tuple[str | bytes, ...] = (
 DELTAS = (0, 0, 1, -1, 5, -5, 20, -20, 300)
 """Bytes from an edge."""
 
-MEETS = ("owner", "look", "own", "readers", "look", "create", "own")
+ANYTHING = (*HOW_DAMAGED, "bom", "crlf")
+"""Every kind of damage; what editors do goes to no place, and is drawn as often as what does."""
+
+BATCHES = (2, 3, 1, 4, 3)
+"""How many there are; damage to one that others follow tells the most."""
+
+OF_BATCHES = ("drop", "swap", "drop", "repeat", "nul", "drop", "cut")
+"""What may become of whole batches."""
+
+UNDER_AN_OWNER = ("unlink", "replace", "unlink", "cut", "unlink", "directory", "copy", "unlink", "symlink", "plant")
+"""What an owner has to notice."""
+
+INSIDE = 80
+"""As many bytes behind an edge one byte may change; what is less behind the last one counts from its end."""
+
+BESIDE = ("put_back", "unlink", "put_back", "replace", "cut", "put_back", "directory")
+"""What may become of a file that is no artifact."""
+
+MEETS = ("owner", "look", "own", "readers", "look", "create", "own", "owner")
 """Who meets what is left."""
 
 
@@ -70,6 +89,7 @@ class _Program:
         self._handles = 0
         self._owner = 0
         self._length = 0
+        self._neighbour = choices.pick(NEIGHBOURS, "neighbour")
         self._readers: list[int] = []
 
     def perform(self) -> None:
@@ -81,11 +101,15 @@ class _Program:
         choices = self._choices
         self._fresh()
         batches = self._store()
-        if choices.flag("closes"):
+        if choices.draw(3, "closes") == 2:
             self._do(Close(self._owner))
             self._owner = 0
+        if choices.flag("look before"):
+            self._look()
         self._do(self._damage(batches))
         self._do(Inspect([NAME], bytes_only=True))
+        if self._owner and choices.draw(4, "owner first"):
+            self._meet("owner")
         for _ in range(choices.between(1, 4, "meetings")):
             self._meet(choices.pick(MEETS, "who"))
         self._meet("look")
@@ -113,13 +137,13 @@ class _Program:
         """The two sessions and, it may be, a reader of the first; how many batches that has."""
         choices = self._choices
         self._owner, other = self._handle(), self._handle()
-        self._do(Create(1, other, SessionHeader(NEIGHBOUR, FILLED_AT)))
+        self._do(Create(1, other, SessionHeader(self._neighbour, FILLED_AT)))
         self._do(Append(other, strategies.numbered(strategies.palette_bodies(2), 0)))
         self._do(Close(other))
         self._do(Create(1, self._owner, SessionHeader(NAME, FILLED_AT)))
         if choices.draw(4, "header alone"):
             self._do(Flush(self._owner))
-        batches = choices.between(1, 4, "batches")
+        batches = choices.pick(BATCHES, "batches")
         for number in range(batches):
             batch = self._batch(self._length)
             self._do(Append(self._owner, batch))
@@ -133,15 +157,34 @@ class _Program:
             self._readers.append(reader)
         return batches
 
-    def _place(self, batches: int) -> Position:
-        return self._choices.between(0, batches + 1, "edge"), self._choices.pick(DELTAS, "delta")
+    def _places(self, batches: int, *, whole: bool) -> tuple[Position, ...]:
+        """Three places: edges one behind the other, or anywhere."""
+        choices = self._choices
+        if whole:
+            first = choices.between(0, batches, "first")
+            second = first + 1 + choices.draw(2, "more")
+            return (first, 0), (second, 0), (second + 1, 0)
+        return tuple((choices.between(0, batches + 1, "edge"), choices.pick(DELTAS, "delta")) for _ in range(3))
+
+    def _how(self, batches: int) -> tuple[str, int | None, tuple[Position, ...]]:
+        """What happens, to which file that is no artifact, and at which places."""
+        choices, files = self._choices, self._execution.storage()[2].count_beside()
+        kind = choices.draw(9, "kind")
+        if kind in (7, 8) and files:
+            return choices.pick(BESIDE, "how"), choices.draw(files, "number"), self._places(batches, whole=False)
+        if kind in (5, 6):
+            return choices.pick(OF_BATCHES, "how"), None, self._places(batches, whole=True)
+        if kind in (3, 4) and self._owner:
+            return choices.pick(UNDER_AN_OWNER, "how"), None, self._places(batches, whole=choices.flag("whole"))
+        if kind == 2:
+            edge, delta = choices.between(0, batches + 1, "edge"), choices.draw(INSIDE, "delta")
+            return "flip", None, (((edge, delta) if edge <= batches else (-1, -1 - delta)), END, END)
+        return choices.pick(ANYTHING, "how"), None, self._places(batches, whole=choices.flag("whole"))
 
     def _damage(self, batches: int) -> Damage:
         choices = self._choices
-        how = choices.pick(HOW_DAMAGED, "how")
-        beside = choices.draw(3, "number") if choices.draw(6, "beside") == 5 else None
+        how, beside, (start, end, to) = self._how(batches)
         data: str | bytes = "nested" if how in ("hostile", "plant") else choices.pick(FOREIGN, "data")
-        start, end, to = (self._place(batches) for _ in range(3))
         return Damage(
             NAME,
             how,
@@ -149,7 +192,7 @@ class _Program:
             end=end,
             to=to,
             data=data,
-            other=NEIGHBOUR,
+            other=self._neighbour,
             mask=1 << choices.draw(8, "bit"),
             version=choices.between(-4, 3, "version"),
             beside=beside,
@@ -171,12 +214,12 @@ class _Program:
     def _by_owner(self) -> None:
         """Who owned it before appends, flushes or closes."""
         batch = self._batch(self._length)
-        what = self._choices.draw(3, "owner does")
-        if what == 0 and isinstance(self._do(Append(self._owner, batch)), Returned):
+        what = self._choices.pick(("append", "flush", "close", "append", "close"), "owner does")
+        if what == "append" and isinstance(self._do(Append(self._owner, batch)), Returned):
             self._length += len(batch)
-        elif what == 1:
+        elif what == "flush":
             self._do(Flush(self._owner))
-        elif what == 2:
+        elif what == "close":
             self._do(Close(self._owner))
             self._owner = 0
         self._do(Inspect([NAME], bytes_only=True))
@@ -186,7 +229,7 @@ class _Program:
         instance = self._fresh()
         self._do(ListSessions(instance))
         self._do(Stat(instance, NAME))
-        for name in (NAME, NEIGHBOUR):
+        for name in (NAME, self._neighbour):
             reader = self._handle()
             self._do(OpenSession(instance, reader, name, "read"))
             if self._is_open(reader):
@@ -222,6 +265,7 @@ HARMING = MachineSpec(
     name="damage",
     clauses=(
         "FMT-04",
+        "FMT-05",
         "FMT-06",
         "FMT-09",
         "FMT-10",
