@@ -48,6 +48,9 @@ STEPS = 16
 MODES = (["write"], ["sync"], ["write", "sync"])
 """Which storage calls fail."""
 
+BUSY = (0, 2, 5, 12)
+"""How often a session publishes in a row while nothing can be stored."""
+
 
 @dataclass(slots=True)
 class _Producer:
@@ -106,7 +109,7 @@ class _Maker(LiveMaker):
         elif what == 10:
             self.change_owner(producer)
         else:
-            self.storage()
+            self.storage(producer)
 
     def publish(self, producer: _Producer) -> None:
         for _ in range(1 + self.choices.draw(3, "events")):
@@ -167,13 +170,26 @@ class _Maker(LiveMaker):
             if producer.writer is not None:
                 self.operations.append(Read(producer.writer))
 
-    def storage(self) -> None:
+    def storage(self, producer: _Producer) -> None:
         if self.failing:
             self.operations += [ReadWarnings(), Heal()]
+        elif self.choices.flag("outage"):
+            self.outage(producer)
         else:
             calls = list(self.choices.pick(MODES, "fails"))
             self.operations.append(Fail(calls, 1 + self.choices.draw(3, "nth"), sticky=self.choices.flag("sticky")))
         self.failing = not self.failing
+
+    def outage(self, producer: _Producer) -> None:
+        """Nothing can be stored for some windows, and the session goes on publishing in one of them."""
+        self.operations.append(Fail(list(self.choices.pick(MODES, "fails")), sticky=True))
+        self.publish(producer)
+        self.operations.append(Wait((self.window_us + 1) / SECOND))
+        for _ in range(self.choices.pick(BUSY, "busy")):
+            self.publish(producer)
+            self.operations.append(Wait(1 / SECOND))
+        self.wait()
+        self.operations.append(ReadWarnings())
 
     def end(self) -> None:
         """Storage works, everything is flushed and closed, and another instance reads it."""
