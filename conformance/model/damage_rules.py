@@ -258,6 +258,9 @@ def _change(judge: Judge, handle: Handle, harm: Harm, op: Operation, outcome: Ou
         return
     if handle.opened_at < harm.step:
         harm.called = harm.called or isinstance(op, Append | Flush | Close)
+        if not kind:
+            # No crash leaves a hole in what was made durable before more was written behind it.
+            harm.refusal = harm.refusal or CORRUPT
         harm.barred = harm.barred or (isinstance(op, Flush | Close) and not kind)
         if isinstance(op, Append | Flush) and not kind:
             harm.resolved = True

@@ -188,6 +188,9 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a value that changed goes unnoticed without checksums": (
         *STORED, LAST_ROTTEN, *LOOK, read(2, [*TWO, *events(2, mark="x")]),
     ),
+    "a hole in a batch behind which its writer went on is refused": (
+        *UNFLUSHED, damaged("nul", 30, 40, torn="nul"), append(1, events(3)), *LOOK, refused(read(2, TWO)),
+    ),
     "a batch that was flushed is cut, and refused": (*STORED, CUT, *LOOK, refused(read(2, TWO))),
     "zeros, where only a killed process is survived": (
         *STORED, damaged("insert", 40, 40, after=140, torn="nul"), *LOOK, refused(read(2, TWO)),
