@@ -17,7 +17,7 @@ Does not: go through the calls one by one (``machines.faulting`` does), judge, o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -29,6 +29,7 @@ from conformance.machines.crashing import ABOUT, CrashingMachine
 from conformance.machines.fault_modes import GROUPS, Mode
 from conformance.machines.faulting import CLAUSES_OF_FAULTS, Everything, is_lost
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
+from conformance.machines.mishaps import AFTER, BEFORE, DRAWN, FIRST, MEETS, MODES, NTH, UNTIL_IT_COMES
 from conformance.machines.seeded import choices_for
 from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
@@ -56,36 +57,6 @@ from conformance.sim import Choices
 STEPS = 5
 """Rules in one program, at most: a mishap has many calls, and short programs differ more."""
 
-MEETS: Mapping[str, tuple[str, ...]] = {
-    "sync": ("append", "flush", "append", "close", "service flush", "service close", "new session"),
-    "write": ("append", "flush", "append", "close", "service flush", "service close", "new session"),
-    "short": ("append", "append", "flush", "close", "new session"),
-    "names": ("new session", "append", "own", "open", "close", "look"),
-    "read": ("look", "read", "open", "own"),
-}
-"""Group of faults -> the calls that are likely to meet one of it, the likelier ones more than once."""
-
-UNTIL_IT_COMES = ("append", "flush", "new session", "look", "close", "own", "read")
-"""What is called where nothing has met the fault yet."""
-
-NTH = (1, 2, 1, 3, 1, 2, 1, 5)
-"""Which call is met; mostly one that comes soon."""
-
-BEFORE = ("covered", "appended", "nothing", "reopened")
-"""How a session is brought to a mishap."""
-
-AFTER = (
-    *("again", "lose everything", "neighbour", "again", "other batch", "kill", "elsewhere", "end"),
-    *("again", "lose everything", "lose power", "flush", "close"),
-)
-"""What comes when storage works again."""
-
-FIRST = {"sync": ("lose everything", "again", "kill"), "write": ("kill", "again", "other batch"), "short": ("again",)}
-"""What shows best what a fault of that group did, as long as nothing else came; every other time it comes first."""
-
-DRAWN = ("sync", *MEETS)
-"""The groups of faults, the one that shows least by itself more than once."""
-
 ANY_MODE = st.sampled_from(tuple(mode for name in MEETS for mode in GROUPS[name]))
 
 POOLS = st.sampled_from(strategies.ID_POOLS)
@@ -103,6 +74,8 @@ class FailingMachine(CrashingMachine):
 
     # -- a mishap --------------------------------------------------------------------------------
 
+    _wide = False
+
     def suffer(self, choices: Choices) -> None:
         """One mishap, as the choices make it.
 
@@ -113,10 +86,16 @@ class FailingMachine(CrashingMachine):
         if not self._prepare(name, choices):
             return
         group = choices.pick(DRAWN, "group")
-        mode = choices.pick(GROUPS[group], "mode")
+        mode = choices.pick(MODES[group], "mode")
+        mode = replace(mode, session=name if mode.session else "")
+        self._wide = group == "short" and choices.flag("wide ones")
         self._perform(mode.at(choices.pick(NTH, "nth"), sticky=not mode.once and choices.flag("sticky")))
         failed: list[Operation] = []
         fired = self._fired()
+        if mode.session:
+            # What one session meets shows in what is said of the others, and in whether new ones come.
+            self._look_afresh()
+            self._meet("new session", name, failed, choices)
         for _ in range(choices.between(1, 3, "calls")):
             self._meet(choices.pick(MEETS[group], "call"), name, failed, choices)
         for what in UNTIL_IT_COMES:
@@ -131,6 +110,8 @@ class FailingMachine(CrashingMachine):
         for _ in range(choices.between(1, 4, "afterwards")):
             self._make_up_for(choices.pick(AFTER, "later"), name, failed, choices)
         self._look_afresh()
+        if choices.draw(4, "count") == 3:
+            self._count_left()
 
     def _fired(self) -> int:
         trouble = self._execution.judge.world.trouble
@@ -206,7 +187,7 @@ class FailingMachine(CrashingMachine):
     def _batch(self, handle: Handle, choices: Choices) -> Append:
         """One to three events of any data, or two of which the second covers the edge of a page."""
         first = len(handle.session.log)
-        if choices.draw(4, "wide") == 3:
+        if choices.draw(4, "wide") == 3 or self._wide:
             return Append(handle.number, batch_for(handle.session.id, first, large=True))
         bodies = strategies.palette_bodies(choices.between(1, 3, "events"), choices.draw(8, "data"))
         return Append(handle.number, strategies.numbered(bodies, first))

@@ -13,9 +13,10 @@ from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
-from conformance.machines.failing import FAILING, MEETS, hunt_seeded
+from conformance.machines.failing import FAILING, hunt_seeded
 from conformance.machines.fault_modes import GROUPS
 from conformance.machines.job import BudgetSpent, Job
+from conformance.machines.mishaps import DRAWN, MEETS, MODES
 from conformance.model.operations import Crash, Fail, Operation
 from tests.unit.machines.laboratories import FAULT, ROOT
 
@@ -110,4 +111,4 @@ def test_time_is_up() -> None:
 
 def test_every_group_of_faults_is_drawn() -> None:
     """Whatever the sweeps count through, mishaps draw."""
-    assert set(MEETS) == set(GROUPS)
+    assert set(MEETS) == set(GROUPS) == set(MODES) == set(DRAWN)
