@@ -145,22 +145,22 @@ def _serve(make: Callable[[], Performer], room: int, requests: int, answers: int
                 asked = json.loads(line)
                 answer = _answer(driver, operation_from_json(asked["operation"]), asked["call"])
                 _write_all(answers, json.dumps(answer).encode() + b"\n")
+    except BaseException:  # noqa: BLE001
+        # Whatever it is, whoever asks has to hear of it: silence would be taken for the backend's death.
+        _write_all(answers, json.dumps({"problem": traceback.format_exc()}).encode() + b"\n")
     finally:
         os._exit(0)
 
 
 def _answer(driver: Performer, operation: Operation, call: int | None) -> Answer:
     try:
-        outcome = driver.perform(operation, call)
+        told = outcome_to_json(driver.perform(operation, call))
     except MemoryError as error:
-        outcome = Raised(ErrorView("MemoryError", "MemoryError", str(error)))
+        told = outcome_to_json(Raised(ErrorView("MemoryError", "MemoryError", str(error))))
     except SetupError as error:
         # Here an instance that does not come up is an answer like any other.
-        outcome = Raised(_view_of(error.__cause__ or error))
-    except Exception:  # noqa: BLE001
-        # It is told over there, and raised as an error of the kit.
-        return {"problem": traceback.format_exc()}
-    return {"outcome": outcome_to_json(outcome), "at": driver.now_us()}
+        told = outcome_to_json(Raised(_view_of(error.__cause__ or error)))
+    return {"outcome": told, "at": driver.now_us()}
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -118,6 +118,18 @@ def test_silence_is_ended(confine: Make, monkeypatch: pytest.MonkeyPatch) -> Non
     assert there.perform(CALL) == Skipped()
 
 
+def test_a_driver_that_is_not_made_is_a_problem_of_the_kit() -> None:
+    """What goes wrong before the first call is told like what goes wrong in one, and never taken for a death."""
+
+    def make() -> Driver:
+        raise KeyboardInterrupt
+
+    there = Confined(make, ROOM)
+    with pytest.raises(KitError, match="KeyboardInterrupt"):
+        there.perform(CALL)
+    there.finish()
+
+
 def test_an_instance_that_does_not_come_up_is_an_answer(confine: Make) -> None:
     """There it is the backend's, with the kind of what went wrong; an error of the kit is one of the kit."""
 
