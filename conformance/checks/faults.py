@@ -51,6 +51,21 @@ def bytes_that_land_though_the_write_failed_are_no_events(s: Script) -> None:
         end(s, a, name)
 
 
+@scenario("FAULT-01", "FAULT-02", needs=FAILING)
+def a_name_that_came_though_the_call_failed_is_no_other_s(s: Script) -> None:
+    """A new session gets its name or directory by a call that reports an error: it is stored, once, then or later."""
+    a = s.instance()
+    for call in ("link", "rename", "mkdir"):
+        name = f"by-{call}"
+        w = s.create(a, name)
+        s.fail(call, error="EIO", how="landed")
+        store(s, w, batch(0, 2))
+        s.heal()
+        w = again(s, w, batch(0, 2), a, name)
+        see(s, w, instance=a, session=name)
+    end(s, a, "by-link", "by-rename", "by-mkdir")
+
+
 @scenario("FAULT-01", needs=FAILING)
 def a_short_write_is_continued(s: Script) -> None:
     """A write takes a part of what it was given and reports no error: nothing is lost, doubled or refused."""

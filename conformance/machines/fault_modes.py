@@ -81,13 +81,17 @@ GROUPS: dict[str, tuple[Mode, ...]] = {
 
 OTHER_ERRORS: dict[str, tuple[Mode, ...]] = {
     "write": (Mode(("write",), "EFBIG"), Mode(("write",), "EDQUOT"), Mode(("truncate",), "EIO", "landed")),
-    "names": tuple(
-        mode
-        for call in ("open", "rename", "link", "unlink")
-        for mode in (Mode((call,), error) for error in ("EPERM", "EBUSY", "EACCES"))
+    "names": (
+        *(Mode((call,), "EIO", "landed") for call in ("rename", "link", "unlink", "mkdir")),
+        *(
+            Mode((call,), error)
+            for call in ("open", "rename", "link", "unlink")
+            for error in ("EPERM", "EBUSY", "EACCES")
+        ),
     ),
 }
-"""Name of a sweep -> what thorough runs add: each error that a call of these kinds may meet, beside the likely ones."""
+"""Name of a sweep -> what thorough runs add: each error that a call of these kinds may meet, beside the likely ones,
+and names that change though the call reports that they did not."""
 
 ABOUT_ONE: tuple[Mode, ...] = (
     Mode(("open",), "EACCES", session="b"),

@@ -151,6 +151,20 @@ class failed_append_is_logged_only(PlainHandle):
             super().write(batch)
 
 
+@planted(FILES, breaks="FAULT-01", also=("FAULT-02",))
+class link_that_failed_is_made_again(PlainFiles):
+    """A new session gets its name at the second try, which finds that it has one, and takes it for somebody else's."""
+
+    def publish(self, temporary: Path, path: Path) -> None:
+        """Try twice."""
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            os.link(temporary, path)
+
+
 @planted(GOOD, breaks="FAULT-01")
 class failed_mkdir_is_found_out_later(GoodFiles):
     """Directories are made if it can be done; where not, something else will fail."""
@@ -370,6 +384,21 @@ class descriptor_of_a_failed_write_stays(PlainHandle):
             write_all(file, data)
         os.close(number)
         return self.end + len(data)
+
+
+@planted(BUFFERED, breaks="FAULT-06")
+class descriptor_of_a_failed_close_stays(BufferedHandle):
+    """A close holds the directory open while it drains, and lets it go behind that, so not where the drain fails."""
+
+    async def close(self) -> None:
+        """Open, drain, close."""
+        number = -1
+        if not self.closed:
+            with suppress(OSError):
+                number = os.open(self.service.root, os.O_RDONLY)
+        await super().close()
+        if number >= 0:
+            os.close(number)
 
 
 @planted(FILES, breaks="FAULT-06")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
@@ -337,6 +338,29 @@ class checksum_is_not_kept(JsonlPersistence):
 
     def __init__(self, root: str, codec: Codec) -> None:
         super().__init__(root, RawCodec("session.v1.jsonl.zstd"))
+
+
+class _ChecksItsHeader(RawCodec):
+    """Lines, of which the first ends with its own checksum."""
+
+    def encode_header(self, line: bytes) -> tuple[bytes, LogEnd]:
+        """Put it there."""
+        return super().encode_header(b"%b %08x" % (line, zlib.crc32(line)))
+
+    def read_header(self, source: ByteRange) -> HeaderBlock | None:
+        """Hold the line against it."""
+        block = super().read_header(source)
+        if block is not None and block.line[-8:] != b"%08x" % zlib.crc32(block.line[:-9]):
+            raise Damage("its header does not have the checksum behind it")
+        return None if block is None else block._replace(line=block.line[:-9])
+
+
+@planted(FRAMES, breaks="FMT-10")
+class checksum_is_of_the_header_only(JsonlPersistence):
+    """The header has a checksum, and is held against it; of the events nobody notices what changed."""
+
+    def __init__(self, root: str, codec: Codec) -> None:
+        super().__init__(root, _ChecksItsHeader("session.v1.jsonl.zstd"))
 
 
 @planted(FILES, breaks="FMT-11", report="R177")
