@@ -210,6 +210,10 @@ class frame_is_decoded_over_nul(GoodFiles):
         """The lines of every frame, and where the whole ones end."""
         return _lines_of_frames(data)
 
+    def begins_with(self, path: Path, head: bytes) -> bool:
+        """Look into the first frame."""
+        return head in self.sound_lines(path.read_bytes())[0]
+
     def cut_tail(self, path: Path, end: int) -> None:
         """Put what was kept of the torn frame in its place."""
         text, _ = _unframed(path.read_bytes()[end + 8 :])

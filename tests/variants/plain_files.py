@@ -204,9 +204,8 @@ class PlainHandle:
 
     def check_head(self) -> None:
         """Refuse where another log has the place of this one, which may be as long."""
-        with self.path.open("rb") as file:
-            if self.head() not in file.readline():
-                raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} is another log", session_id=self.id)
+        if not self.service.begins_with(self.path, self.head()):
+            raise SessionOwnershipLostError(f"session {self.id!r}: {self.path} is another log", session_id=self.id)
 
     def cut(self) -> None:
         """Take away what stands behind the log: a torn tail that was found, or what an append that failed left."""
@@ -344,6 +343,11 @@ class PlainFiles:
     def stored_ids(self) -> list[str]:
         """The sessions that have a file."""
         return [id_of(Path(name)) for name in names_in(self.root) if name.endswith(SUFFIX)]
+
+    def begins_with(self, path: Path, head: bytes) -> bool:
+        """Whether the text of a header stands in the first line of a file."""
+        with path.open("rb") as file:
+            return head in file.readline()
 
     def is_stored(self, session_id: str) -> bool:
         """Whether the id is taken in storage.
