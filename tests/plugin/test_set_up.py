@@ -71,7 +71,7 @@ MUTANT = """
 def test_a_good_backend_passes_a_check_and_a_bad_one_fails_it(project: Project) -> None:
     """The same selector is green on the reference and red on a backend that drops the end of each batch."""
     project.write("mutant.py", MUTANT)
-    size = ("--torntail-budget=9s", "--torntail-max-examples=20", "--torntail-seed=1")
+    size = ("--torntail-budget=9s", "--torntail-max-examples=10", "--torntail-seed=1")
     args = (*size, "-q", "conformance::machine::sequential")
     good = project.pytest("--backend=memory", *args, stand_in=False)
     assert good.code == 0

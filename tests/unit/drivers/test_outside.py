@@ -13,7 +13,7 @@ from conformance.clauses import Need, Standing
 from conformance.drivers import outside
 from conformance.drivers.outside import Comparison, compare, difference
 from conformance.drivers.registry import hold_backend, load_backend
-from conformance.planning import Settings, make_plan
+from conformance.planning import Item, Plan, Settings, make_plan
 from conformance.report.events import FailureFound, ItemFinished
 from conformance.runner import run_item
 from tests.unit.sim.disk.test_strace import needs_strace
@@ -83,6 +83,12 @@ def test_without_strace_nothing_is_compared(monkeypatch: pytest.MonkeyPatch, tmp
     assert (found.agrees, found.reason) == (False, "")
 
 
+def crash_of(plan: Plan) -> Item:
+    """A scenario in which the power fails behind each kind of barrier: quicker than a sweep, and explained like one."""
+    name = "conformance::dur::each_kind_of_barrier_survives_where_renames_flush_nothing"
+    return next(each for each in plan.items if each.id == name)
+
+
 @needs_strace
 @pytest.mark.parametrize("profile", ["ci", "default"])
 def test_a_right_store_with_hidden_barriers_is_not_measured(tmp_path: Path, profile: str) -> None:
@@ -91,7 +97,7 @@ def test_a_right_store_with_hidden_barriers_is_not_measured(tmp_path: Path, prof
         backend=f"{HIDDEN}:extension_syncs", profile=profile, base=ROOT, state=tmp_path, clauses=("DUR-01",)
     )
     plan = make_plan(settings)
-    item = next(each for each in plan.items if each.id == "conformance::sweep::crash[ext4]")
+    item = crash_of(plan)
     *found, ended = run_item(plan, item, share=600.0)
     assert isinstance(ended, ItemFinished)
     assert not any(isinstance(each, FailureFound) for each in found)
@@ -123,7 +129,7 @@ def test_a_missing_barrier_says_who_saw_it(
     spec = "tests/mutants/dur.py:flush_syncs_nothing"
     plan = make_plan(Settings(backend=spec, base=ROOT, state=tmp_path, clauses=("DUR-01",)))
     assert asked == []
-    item = next(each for each in plan.items if each.id == "conformance::sweep::crash[ext4]")
+    item = crash_of(plan)
     failure = next(each for each in run_item(plan, item, share=600.0) if isinstance(each, FailureFound))
     assert any(line.startswith("missing barrier: fsync(") for line in failure.explanation)
     assert any("barriers seen in process only" in line for line in failure.explanation) is is_told

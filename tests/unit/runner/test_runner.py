@@ -79,7 +79,7 @@ def hunted(patched: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pla
     directory = tmp_path_factory.mktemp("hunted")
     (directory / "broken.py").write_text(BROKEN_BACKEND)
     spec = f"{directory / 'broken.py'}:short"
-    plan = make_plan(Settings(backend=spec, state=directory / "state", max_examples=200, seed=3))
+    plan = make_plan(Settings(backend=spec, state=directory / "state", max_examples=60, seed=3))
     return plan, run_item(plan, machine_of(plan), share=60)
 
 
