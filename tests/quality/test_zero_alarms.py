@@ -39,16 +39,16 @@ from tests.quality.matrix import (
 pytestmark = pytest.mark.usefixtures("patched")
 
 EXAMPLES = {
-    "sequential": 8,
-    "crash": 4,
-    "fault": 4,
+    "sequential": 6,
+    "crash": 3,
+    "fault": 3,
     "damage": 15,
     "overlap": 25,
-    "overlap-faults": 20,
-    "overlap-crashes": 10,
-    "live": 30,
+    "overlap-faults": 12,
+    "overlap-crashes": 8,
+    "live": 20,
     "live-overlap": 25,
-    "live-faults": 30,
+    "live-faults": 20,
 }
 if IS_SOAK:
     EXAMPLES = dict.fromkeys(EXAMPLES, 200)
@@ -136,7 +136,7 @@ def test_scenarios_are_silent(backend: Conforming, alert: frozenset[str], tmp_pa
     assert sum(is_scenario(item) and not item.skip for item in plan.items) >= len(alert)
     # On the memory backend and the reference every scenario is performed by the tests of the scenarios themselves.
     is_twice = backend.door or backend.name in ("memory", "jsonl")
-    plan = part_of(plan, CONFORMING.index(backend), parts=12 if is_twice else 4)
+    plan = part_of(plan, CONFORMING.index(backend), parts=12 if is_twice else 6)
     assert [told(found) for found in findings(plan, "scenario")] == []
 
 
