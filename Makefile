@@ -2,7 +2,8 @@
 #
 #   make conform                 check the reference backend (BACKEND=... for any other, ARGS=... for pytest)
 #   make test                    the kit's own linters, types, import contracts and tests
-#   make lint | make format      the static half of `make test` | let ruff rewrite the sources
+#   make lint | make tests       the two halves of `make test`, which run side by side
+#   make format                  let ruff rewrite the sources
 #   make soak                    20 seeds of 200 programs for each conforming backend, all scenarios for each mutant
 #   make readme                  write the generated blocks of README.md again
 #   make clean                   remove what the other targets made
@@ -29,13 +30,17 @@ unexport PYTHONDONTWRITEBYTECODE
 SCRATCH = scratch=$$(mktemp -d) || exit 2; trap 'rm -rf "$$scratch"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	export TMPDIR="$$scratch";
 
-.PHONY: conform test soak lint format readme clean
+.PHONY: conform test tests soak lint format readme clean
 .DEFAULT_GOAL := conform
 
 conform: $(READY)
 	@$(SCRATCH) $(BIN)/pytest --backend="$(BACKEND)" $(ARGS)
 
-test: lint
+# Side by side: what the one core that linters use takes would otherwise keep all others waiting.
+test: $(READY)
+	@$(MAKE) --no-print-directory --jobs=2 lint tests
+
+tests: $(READY)
 	@$(SCRATCH) $(BIN)/pytest --hypothesis-profile=ci -n $(WORKERS) --dist worksteal $(ARGS)
 
 soak: $(READY)

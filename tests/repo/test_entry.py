@@ -64,7 +64,7 @@ def test_conform_takes_any_backend(tmp_path: Path) -> None:
 
 
 def test_test_checks_more_than_tests(tmp_path: Path) -> None:
-    """``make test`` runs the linters, the types and the import contracts before the tests."""
+    """``make test`` runs the linters, the types and the import contracts beside the tests."""
     found = make(tmp_path, "-n", "test").stdout
     commands = ["ruff check", "ruff format --check", "mypy", "lint-imports", "pytest"]
     places = [found.index(f".venv/bin/{command}") for command in commands]
