@@ -69,7 +69,8 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
     lost = _losses(handle, found, moved_on=moved_on)
     if refusals.must:
         _refused_batch(judge, handle, op, refusals, refusals.may | lost, outcome)
-    elif found is Standing.BEATEN:
+    elif found is Standing.BEATEN and kind_of(outcome) not in refusals.may:
+        # A batch that may be refused for what it holds is refused for either reason (§1).
         _refused_as_beaten(judge, handle, outcome)
         winner = judge.world.stored[session.id]
         winner.refused, winner.refused_by = list(op.events), "SVC-12"

@@ -96,6 +96,13 @@ SERVICE = (
     case("SVC-11", *READ_BACK, flush(1), listed(snap(2, 0)), read(1, TWICE), wrong=read(1, ONE_LOST)),
     case("SVC-11", up(), create(1), flush(1), close(1), stat(snap(0, 0)), wrong=stat(None), capabilities=MEMORY),
     case("SVC-12", *RIVALS, append(2, events(0)).raises(EXISTS), wrong=append(2, events(0))),
+    case(
+        "SVC-12",
+        *RIVALS,
+        append(2, [{**events(0)[0], "data": 1 << 70}]).raises("ValueError"),
+        append(2, events(0)).raises(EXISTS),
+        wrong=append(2, events(0)),
+    ),
     case("SVC-12", *RIVALS, flush(2).raises(OWNED), wrong=flush(2).raises("OSError")),
     case("SVC-12", *RIVALS, flush(2).raises(OWNED), read(1, events(0)), wrong=read(1, TWICE)),
     case("SVC-13", up(), stat(None), create(1), wrong=create(1).raises(EXISTS)),
