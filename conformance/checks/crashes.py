@@ -162,6 +162,23 @@ def header_and_inherited_count_survive(s: Script) -> None:
     recover(s, "s1")
 
 
+@scenario("DUR-01", "CLOSE-05", needs=CRASHING, preset="ext4")
+def every_end_of_a_handle_survives_a_power_loss(s: Script) -> None:
+    """What its context closed, left in peace, by an exception or by a cancellation, is durable; so is a service's."""
+    for ends in ("peace", "exception", "cancellation", "service"):
+        a = s.instance()
+        w = s.create(a, ends)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.append(w, batch(1, 2))
+        if ends == "service":
+            s.close_all(a)
+        else:
+            s.leave(w, raising=ends == "exception", cancelled=ends == "cancellation")
+        s.crash("ext4", takes="everything")
+        recover(s, ends)
+
+
 @scenario("DUR-05", needs=CRASHING)
 def looking_changes_nothing(s: Script) -> None:
     """However many fresh instances look at crashed storage they see the same, and leave every byte as it was."""

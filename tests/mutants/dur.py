@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from types import TracebackType
 from typing import BinaryIO
 
 from planting import (
@@ -64,6 +65,30 @@ class service_flush_syncs_nothing(GoodFiles):
             await super().flush()
         finally:
             self.writers = writers
+
+
+@planted(GOOD, breaks="DUR-01")
+class leaving_by_an_exception_syncs_nothing(GoodHandle):
+    """A context that an exception ends is cleaned up in haste: the log is let go of, and nothing synced."""
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        """Let go at once where the body failed."""
+        if exc is not None and self.access == "write":
+            self.let_go(self.undo)
+        return await super().__aexit__(exc_type, exc, traceback)
+
+
+@planted(GOOD, breaks="DUR-01")
+class teardown_syncs_nothing(GoodFiles):
+    """The service's close takes its handles down by a way of its own, without their last sync."""
+
+    async def close(self) -> None:
+        """Let go of every log."""
+        for handle in list(self.writers.values()):
+            handle.let_go(handle.undo)
+        await super().close()
 
 
 @planted(GOOD, breaks="DUR-01", crash=Crashes("ext4", "NUL tail", "fsync(log)"))
