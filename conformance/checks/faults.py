@@ -117,6 +117,26 @@ def a_write_that_meets_a_full_disk_leaves_nothing(s: Script) -> None:
         end(s, a, place)
 
 
+@scenario("FAULT-01", "FAULT-02", needs=FAILING)
+def a_batch_too_long_for_one_write_leaves_nothing(s: Script) -> None:
+    """A batch of many events, and of many bytes, fails behind its first writes: none of it is there, then all of it."""
+    for nth in (1, 2, 3):
+        for count, width in ((250, 1), (60, 6_000)):
+            a = s.instance()
+            name = f"{count}-{nth}"
+            w = s.create(a, name)
+            s.append(w, batch(0, 1))
+            s.flush(w)
+            events = [event(seq, data={"text": "x" * width}) for seq in range(1, 1 + count)]
+            s.fail("write", nth=nth, error="ENOSPC")
+            store(s, w, events)
+            see(s, w, s.open(a, name), instance=a, session=name)
+            s.heal()
+            w = again(s, w, events, a, name)
+            see(s, w, instance=a, session=name)
+            end(s, a, name)
+
+
 @scenario("FAULT-01", "MAT-03", needs=FAILING)
 def a_session_whose_only_writes_failed_never_was(s: Script) -> None:
     """The first append of a session fails and is not repeated: past its close the id is free, and takes another."""

@@ -24,6 +24,7 @@ from planting import (
     PlainHandle,
     Stored,
     damaged,
+    lines_of,
     planted,
     write_all,
 )
@@ -43,6 +44,30 @@ class bytes_of_a_failed_write_stay(PlainHandle):
             return super().put(data)
         finally:
             self.failed = 0
+
+
+@planted(FILES, breaks="FAULT-01", also=("FAULT-02",))
+class long_batch_is_written_in_parts_that_count(PlainHandle):
+    """A batch of more than a hundred events is stored a hundred at a time, and a failure takes back the last part."""
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Store each part as a batch of its own."""
+        for first in range(0, len(batch), 100):
+            super().write(batch[first : first + 100])
+
+
+@planted(FILES, breaks="FAULT-01", also=("FAULT-02",))
+class large_batch_is_written_in_parts_that_count(PlainHandle):
+    """A batch past 64 KiB is stored in parts of at most so many bytes, and a failure takes back the last part."""
+
+    def write(self, batch: list[SessionEvent]) -> None:
+        """Store each part as a batch of its own."""
+        while batch:
+            fitting = len(batch)
+            while fitting > 1 and len(lines_of(batch[:fitting])) > 1 << 16:
+                fitting //= 2
+            super().write(batch[:fitting])
+            batch = batch[fitting:]
 
 
 @planted(FILES, breaks="FAULT-01")
