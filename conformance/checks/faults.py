@@ -137,6 +137,28 @@ def a_batch_too_long_for_one_write_leaves_nothing(s: Script) -> None:
             end(s, a, name)
 
 
+@scenario("FAULT-01", "FAULT-02", needs=FAILING)
+def remains_that_cannot_be_cut_off_are_not_written_behind(s: Script) -> None:
+    """A write fails half-way, and when writes work again nothing can be cut off yet: the batch is not there twice."""
+    for taken in (1, 40):
+        a = s.instance()
+        name = f"taken-{taken}"
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.fail("write", "truncate", error="EIO", how="short", taken=taken, sticky=True)
+        store(s, w, batch(1, 2))
+        see(s, w, s.open(a, name), instance=a, session=name)
+        s.heal()
+        s.fail("truncate", error="EIO", sticky=True)
+        store(s, w, batch(1, 2)) if s.log_length(w) == 1 else s.flush(w)
+        see(s, w, s.open(a, name), instance=a, session=name)
+        s.heal()
+        w = again(s, w, batch(1, 2), a, name)
+        see(s, w, instance=a, session=name)
+        end(s, a, name)
+
+
 @scenario("FAULT-01", "MAT-03", needs=FAILING)
 def a_session_whose_only_writes_failed_never_was(s: Script) -> None:
     """The first append of a session fails and is not repeated: past its close the id is free, and takes another."""
