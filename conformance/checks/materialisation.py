@@ -177,3 +177,23 @@ def closed_session_outlives_its_service(s: Script) -> None:
     s.list(b)
     for name in ("s1", "s2", "s3"):
         s.read(s.open(b, name))
+
+
+@scenario("SVC-01", "MAT-03")
+def freed_id_has_the_header_of_its_new_session(s: Script) -> None:
+    """What was shown of a session that never was says nothing of the next one under its id."""
+    a = s.instance()
+    w = s.create(a)
+    s.stat(a)
+    s.list(a)
+    s.open(a)
+    s.close(w)
+    s.stat(a)
+    v = s.create(a, header=header(cwd="/second", origin={"kind": "fork"}, is_seeded=True), inherited=1)
+    s.stat(a)
+    s.list(a)
+    s.open(a)
+    s.append(v, batch(0, 1))
+    s.stat(a)
+    s.list(a)
+    s.open(a)

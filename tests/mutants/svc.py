@@ -54,6 +54,20 @@ class extra_is_not_stored(PlainFiles):
         return handle
 
 
+@planted(FILES, breaks="SVC-01", also=("JSON-01",))
+class headers_are_kept_by_id(PlainFiles):
+    """A header never changes, so what was once shown under an id is shown again, also of the next session there."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.headers: dict[str, SessionHeader] = {}
+
+    def snapshot(self, session_id: str) -> SessionSnapshot | None:
+        """Tell the header from memory."""
+        found = super().snapshot(session_id)
+        return None if found is None else replace(found, header=self.headers.setdefault(session_id, found.header))
+
+
 @planted(MEMORY, breaks="SVC-02", report="R199", sentinel=True)
 class create_overwrites(MemoryPersistence):
     """``create`` is an upsert: a session of that id makes way for the new, empty one."""
