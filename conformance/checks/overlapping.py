@@ -359,7 +359,12 @@ def a_read_beside_a_failing_append_shows_none_of_it(s: Script) -> None:
         for calls in (("write",), ("sync",)):
             s.fail(*calls, error="EIO", sticky=True)
             s.overlap(
-                [step(Append(w, batch(2, 2, mark="fails")), waits=False), step(Flush(w))],
+                # The first of the reads begins behind the append, also where calls never wait.
+                [
+                    step(Append(w, batch(2, 2, mark="fails")), waits=False),
+                    step(Read(r), waits=False),
+                    step(Flush(w)),
+                ],
                 [step(Read(r), after=4_700 * (each % 2)) for each in range(6)],
                 [step(Stat(a, name), after=150), step(Read(w), after=150), step(Read(w), after=9_900)],
                 jobs=jobs,

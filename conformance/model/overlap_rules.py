@@ -122,6 +122,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             judge.redo(flight.begun, ended, ORDINARY)
             if flight.resolved and overlap_views.is_made_beside_a_change(phase, flight):
                 judge.witness("FRESH-03")
+            overlap_views.witness_failing_append(judge, phase, flight)
         elif ended is not None:
             _note_hurried(judge, phase, flight)
             judge.redo(flight.begun, ended, _situation(judge, phase, flight))

@@ -213,8 +213,20 @@ def _compare(
         if not clause and due is not None:
             clause, note = "SEQ-01", first_difference(due, event, "event", exact=exact)
         judge.fail(clause or "FRESH-03", wanted, note=f"at seq {seq}: {note or 'no such event was appended by then'}")
-    if any(each.shows_fault and isinstance(each.op, Append) and view.overlaps(each) for each in phase.of(session.id)):
-        judge.witness("READ-06")
+    witness_failing_append(judge, phase, view)
+
+
+def witness_failing_append(judge: Judge, phase: Phase, view: Flight) -> None:
+    """Witness READ-06 where a read was made while, or at the same time as, an append to its session that failed.
+
+    Where calls never wait such an append has failed by the time at which the read begins.
+    """
+    if not isinstance(view.op, Read) or view.session is None:
+        return
+    for each in phase.of(view.session):
+        if each.shows_fault and isinstance(each.op, Append) and (view.overlaps(each) or view.races(each)):
+            judge.witness("READ-06")
+            return
 
 
 def _ghosts(judge: Judge, phase: Phase, view: Flight, session: Session) -> list[Any]:

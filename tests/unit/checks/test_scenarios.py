@@ -15,6 +15,7 @@ from conformance.contract import Backend
 from conformance.drivers.execution import Execution
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.workspace import Workspace
+from conformance.machines.sequential import AT_ONCE
 from conformance.model.operations import OpenInstance
 from conformance.planning import RECORDED, Settings, make_plan
 
@@ -86,6 +87,19 @@ def test_scenario_witnesses_what_it_declares(name: str, check: Scenario, workspa
     assert [clause for clause in applying if not execution.witnesses[clause]] == []
     opened = sum(isinstance(operation, OpenInstance) for operation in execution.operations)
     assert (opened > 1) == (Need.FRESH in check.needs)
+
+
+def test_calls_at_the_same_time_are_exercised_where_calls_never_wait(workspace: Workspace) -> None:
+    """Nothing is in flight there, and yet no clause about calls at the same time stays unexercised for it."""
+    backend = load_backend("tests/variants/plain_files.py:plain_files", ROOT)
+    checks = [each for each in SCENARIOS if not AT_ONCE.isdisjoint(each.clauses) and runs_on(each, backend)]
+    witnessed = {
+        clause
+        for each in checks
+        for clause, count in perform(each, backend, workspace, partner=False).witnesses.items()
+        if count
+    }
+    assert {clause for clause in AT_ONCE if ruling(CLAUSES[clause], backend, ROUTE).applies} - witnessed == set()
 
 
 @pytest.mark.parametrize("name", BACKENDS)
