@@ -33,6 +33,22 @@ def many_sessions_are_written_and_listed(s: Script) -> None:
         s.read(s.open(a, name))
 
 
+@scenario("SVC-06", "CLOSE-03")
+def a_list_has_no_pages(s: Script) -> None:
+    """A hundred and twenty sessions are all listed, more than fit on one page of most databases' answers."""
+    a = s.instance()
+    s.populate(a, 120)
+    s.list(a)
+
+
+@scenario("SVC-06", "CLOSE-03", thorough=True)
+def a_list_of_thousands_has_no_pages(s: Script) -> None:
+    """The same for eleven hundred: object stores answer by the thousand."""
+    a = s.instance()
+    s.populate(a, 1_100)
+    s.list(a)
+
+
 @scenario("FLUSH-01", "CLOSE-07")
 def sweeps_reach_every_one_of_many_handles(s: Script) -> None:
     """A service flush and a service close serve fourteen handles, not the first few."""
