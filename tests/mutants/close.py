@@ -15,6 +15,7 @@ from planting import (
     BufferedFiles,
     MemoryHandle,
     MemoryPersistence,
+    PlainFiles,
     PlainHandle,
     QueuedFiles,
     QueuedHandle,
@@ -23,7 +24,7 @@ from planting import (
     planted,
 )
 
-from conformance.contract import SessionEvent, SessionHandleClosedError, SessionHeader, copy_json
+from conformance.contract import SessionEvent, SessionHandleClosedError, SessionHeader, SessionSnapshot, copy_json
 
 
 @planted(MEMORY, breaks="CLOSE-01", sentinel=True)
@@ -295,3 +296,12 @@ class entering_gives_nothing(MemoryHandle):
 
     async def __aenter__(self) -> None:  # type: ignore[override]
         """Begin."""
+
+
+@planted(FILES, breaks="CLOSE-03", also=("SVC-06", "FRESH-02"))
+class list_is_one_page(PlainFiles):
+    """The storage answers by the page, and nobody asks for the next one."""
+
+    async def list(self) -> list[SessionSnapshot]:
+        """Take the first page for all there is."""
+        return (await super().list())[:100]

@@ -421,12 +421,3 @@ class closed_handle_is_a_reader(MemoryHandle):
         """Take it away."""
         await super().close()
         self.access = "read"
-
-
-@planted(FILES, breaks="CLOSE-03", also=("SVC-06", "FRESH-02"))
-class list_is_one_page(PlainFiles):
-    """The storage answers by the page, and nobody asks for the next one."""
-
-    async def list(self) -> list[SessionSnapshot]:
-        """Take the first page for all there is."""
-        return (await super().list())[:100]

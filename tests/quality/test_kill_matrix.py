@@ -103,7 +103,7 @@ def test_mutant_has_one_defect(name: str, tmp_path: Path) -> None:
     """Scenarios of its clauses, of its area and of others blame the clause it breaks, or the two more that it names."""
     mutant = mutants()[name]
     broken = (mutant.breaks, *mutant.also)
-    near, parts = (1, 1) if name in OPEN else (6, 120)
+    near, parts = (1, 1) if name in OPEN else (12, 120)
     plan = part_of(plan_for(spec_of(name), tmp_path), _part(name), clauses=broken, near=near, parts=parts)
     beyond = list(blamed_beyond(mutant, plan, frozenset(broken)))
     assert beyond == [], "\n".join(beyond)
@@ -121,7 +121,7 @@ def test_healthy_twin_costs_no_more(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(TWINS))
 def test_healthy_twin_passes(name: str, tmp_path: Path) -> None:
     """With the defect off the same construction is silent, so that it was the defect that was found."""
-    plan = part_of(plan_for(TWINS[name], tmp_path, examples=TWIN_EXAMPLES), sorted(TWINS).index(name), parts=8)
+    plan = part_of(plan_for(TWINS[name], tmp_path, examples=TWIN_EXAMPLES), sorted(TWINS).index(name), parts=12)
     # The sweeps of the very same backends are held silent by ``test_zero_alarms``.
     alarms = [
         told(found) for found in findings(plan, *(("scenario", "sweep", "machine") if IS_SOAK else ("scenario",)))

@@ -136,7 +136,7 @@ def test_scenarios_are_silent(backend: Conforming, alert: frozenset[str], tmp_pa
     assert sum(is_scenario(item) and not item.skip for item in plan.items) >= len(alert)
     # On the memory backend and the reference every scenario is performed by the tests of the scenarios themselves.
     is_twice = backend.door or backend.name in ("memory", "jsonl")
-    plan = part_of(plan, CONFORMING.index(backend), parts=12 if is_twice else 6)
+    plan = part_of(plan, CONFORMING.index(backend), parts=12 if is_twice else 8)
     assert [told(found) for found in findings(plan, "scenario")] == []
 
 
