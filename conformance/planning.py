@@ -65,7 +65,7 @@ class Profile:
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "smoke": Profile(3.0, 20, Tier(calls=2, second_lives=1)),
-        "default": Profile(36.0, 600, Tier(calls=4, second_lives=3)),
+        "default": Profile(44.0, 600, Tier(calls=4, second_lives=3)),
         "ci": Profile(270.0, 6_000, Tier(calls=5, second_lives=3, recovery_crashes=3), thorough=True),
         "nightly": Profile(1_700.0, 1_000_000, Tier(calls=6, second_lives=4, recovery_crashes=4), thorough=True),
         "soak": Profile(None, 1_000_000_000, Tier(calls=7, second_lives=5, recovery_crashes=5), thorough=True),
