@@ -60,13 +60,14 @@ def look(path: Path | None) -> tuple[bytes | None, int]:
 
     By the real functions: a fault that is about to fail a call of the backend fails none of the kit's.
     """
-    if path is None or not _is_file(path):
+    if path is None or not is_file(path):
         return None, 0
     with real.FileIO(path) as file:
         return file.readall(), real.fstat(file.fileno()).st_ino
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether a file stands there, or what leads to one; by the real functions."""
     try:
         return stat.S_ISREG(real.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):

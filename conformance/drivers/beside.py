@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from conformance.drivers.artifact import Artifact, look
+from conformance.drivers.artifact import Artifact, is_file, look
 from conformance.sim.disk import real
 
 
@@ -47,6 +47,7 @@ def _lying(directory: str, below: str) -> Iterator[tuple[str, bool]]:
     with scanned as entries:
         for entry in entries:
             name = f"{below}{entry.name}"
-            yield name, entry.is_file()
+            # A link may lead round in a circle, at which an entry would raise.
+            yield name, is_file(Path(entry.path)) if entry.is_symlink() else entry.is_file()
             if entry.is_dir(follow_symlinks=False):
                 yield from _lying(entry.path, f"{name}/")
