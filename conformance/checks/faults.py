@@ -6,11 +6,29 @@ sentence. What concerns closing, owning and ending is in ``fault_ends``.
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.checks.failing import FAILING, READING, STORING, again, end, see, store
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch, event
 from conformance.clauses import Need
 from conformance.model.history import Raised
+
+
+def _begun(s: Script, name: str) -> tuple[int, int]:
+    """A fresh instance, and the owner of a session of one durable event in it."""
+    a = s.instance()
+    w = s.create(a, name)
+    s.append(w, batch(0, 1))
+    s.flush(w)
+    return a, w
+
+
+def _made_good(s: Script, instance: int, w: int, events: list[dict[str, Any]], name: str) -> None:
+    """Storage works again: what was rejected is stored once, and shown to everybody."""
+    w = again(s, w, events, instance, name)
+    see(s, w, instance=instance, session=name)
+    end(s, instance, name)
 
 
 @scenario("FAULT-01", "FAULT-02", needs=FAILING)
@@ -46,9 +64,7 @@ def bytes_that_land_though_the_write_failed_are_no_events(s: Script) -> None:
         store(s, w, batch(1, 2))
         see(s, w, s.open(a, name), instance=a, session=name)
         s.heal()
-        w = again(s, w, batch(1, 2), a, name)
-        see(s, w, instance=a, session=name)
-        end(s, a, name)
+        _made_good(s, a, w, batch(1, 2), name)
 
 
 @scenario("FAULT-01", "FAULT-02", needs=FAILING)
@@ -102,19 +118,14 @@ def a_write_is_continued_wherever_it_ended(s: Script) -> None:
 def a_write_that_meets_a_full_disk_leaves_nothing(s: Script) -> None:
     """The disk is full in the middle of a write, behind a whole record or a part of one: the batch is not there."""
     for place in ("page", "record", "character", "middle"):
-        a = s.instance()
-        w = s.create(a, place)
-        s.append(w, batch(0, 1))
-        s.flush(w)
+        a, w = _begun(s, place)
         events = [event(1, data={"text": "é" * 2_500}), event(2, data={"text": "ž"})]
         for nth in (1, 2):
             s.fail("write", nth=nth, error="ENOSPC", how="short", place=place, sticky=True)
             store(s, w, events) if s.log_length(w) == 1 else s.flush(w)
             see(s, w, s.open(a, place), instance=a, session=place)
             s.heal()
-        w = again(s, w, events, a, place)
-        see(s, w, instance=a, session=place)
-        end(s, a, place)
+        _made_good(s, a, w, events, place)
 
 
 @scenario("FAULT-01", "FAULT-02", needs=FAILING)
@@ -122,30 +133,22 @@ def a_batch_too_long_for_one_write_leaves_nothing(s: Script) -> None:
     """A batch of many events, and of many bytes, fails behind its first writes: none of it is there, then all of it."""
     for nth in (1, 2, 3):
         for count, width in ((250, 1), (60, 6_000)):
-            a = s.instance()
             name = f"{count}-{nth}"
-            w = s.create(a, name)
-            s.append(w, batch(0, 1))
-            s.flush(w)
+            a, w = _begun(s, name)
             events = [event(seq, data={"text": "x" * width}) for seq in range(1, 1 + count)]
             s.fail("write", nth=nth, error="ENOSPC")
             store(s, w, events)
             see(s, w, s.open(a, name), instance=a, session=name)
             s.heal()
-            w = again(s, w, events, a, name)
-            see(s, w, instance=a, session=name)
-            end(s, a, name)
+            _made_good(s, a, w, events, name)
 
 
 @scenario("FAULT-01", "FAULT-02", needs=FAILING)
 def remains_that_cannot_be_cut_off_are_not_written_behind(s: Script) -> None:
     """A write fails half-way, and when writes work again nothing can be cut off yet: the batch is not there twice."""
     for taken in (1, 40):
-        a = s.instance()
         name = f"taken-{taken}"
-        w = s.create(a, name)
-        s.append(w, batch(0, 1))
-        s.flush(w)
+        a, w = _begun(s, name)
         s.fail("write", "truncate", error="EIO", how="short", taken=taken, sticky=True)
         store(s, w, batch(1, 2))
         see(s, w, s.open(a, name), instance=a, session=name)
@@ -154,9 +157,7 @@ def remains_that_cannot_be_cut_off_are_not_written_behind(s: Script) -> None:
         store(s, w, batch(1, 2)) if s.log_length(w) == 1 else s.flush(w)
         see(s, w, s.open(a, name), instance=a, session=name)
         s.heal()
-        w = again(s, w, batch(1, 2), a, name)
-        see(s, w, instance=a, session=name)
-        end(s, a, name)
+        _made_good(s, a, w, batch(1, 2), name)
 
 
 @scenario("FAULT-01", "MAT-03", needs=FAILING)
