@@ -120,9 +120,10 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             cancelled(judge, phase, flight, landed.get(id(flight)), _situation(judge, phase, flight))
         elif (ended := phase.with_faults(flight)) is not None and flight.is_view:
             judge.redo(flight.begun, ended, ORDINARY)
-            if flight.resolved and overlap_views.is_made_beside_a_change(phase, flight):
-                judge.witness("FRESH-03")
-            overlap_views.witness_failing_append(judge, phase, flight)
+            if flight.resolved:
+                if overlap_views.is_made_beside_a_change(phase, flight):
+                    judge.witness("FRESH-03")
+                overlap_views.witness_failing_append(judge, phase, flight)
         elif ended is not None:
             _note_hurried(judge, phase, flight)
             judge.redo(flight.begun, ended, _situation(judge, phase, flight))
