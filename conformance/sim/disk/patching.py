@@ -54,9 +54,11 @@ _HAVES = tuple(
     for name in ("supports_dir_fd", "supports_effective_ids", "supports_fd", "supports_follow_symlinks")
 )
 """The sets in which `os` says what its functions can do. They are asked at run time, so the twins stand in them too."""
+_READS_ONLY = frozenset({"_zoneinfo"})
+"""Modules in C that keep `io.open` where nobody can change it, and only ever read the system's own files with it."""
 _COUNTS_REFERENCES: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether Python tells how many references an object has; without the global lock it does not count all of them."""
-_Changed = dict[Any, Any] | type | CellType | FunctionType | ref[Any]
+_Changed = dict[Any, Any] | type | CellType | FunctionType | staticmethod | ref[Any]  # type: ignore[type-arg]
 """What can be changed, and changed back without being looked for; an instance may be gone by then."""
 
 
@@ -157,10 +159,12 @@ def _swap(old: list[Any], new: list[Any], changed: list[_Changed]) -> list[str]:
         # Not left to the collector, which does not tell of what somebody has frozen.
         if key not in own and _replace_values(vars(module), twins):
             changed.append(vars(module))
+    # A tuple of our own, because some versions of Python tell of the one that they are handed, and of no other.
+    asked = tuple(old)
     rest = [
         holder
-        for holder in gc.get_referrers(*old)
-        if id(holder) not in own and id(holder) not in modules and _matters(holder, twins)
+        for holder in gc.get_referrers(*asked)
+        if holder is not asked and id(holder) not in own and id(holder) not in modules and _matters(holder, twins)
     ]
     owners = _owners(rest)
     return [
@@ -177,7 +181,8 @@ def _matters(holder: Any, twins: dict[int, Any]) -> bool:
     if all(isinstance(held, type) for held in gc.get_referents(holder) if id(held) in twins):
         # A class is held by its own methods, its instances and its subclasses too.
         return isinstance(holder, dict | CellType | partial)
-    return True
+    # What a module holds besides its namespace.
+    return not isinstance(holder, ModuleType) or holder.__name__ not in _READS_ONLY
 
 
 def _owners(holders: Sequence[Any]) -> dict[int, list[Any]]:
@@ -193,7 +198,7 @@ def _owners(holders: Sequence[Any]) -> dict[int, list[Any]]:
 
 def _replace(holder: Any, owners: Iterable[Any], twins: dict[int, Any], changed: list[_Changed]) -> bool:
     """Change what one holder holds; False where that cannot be done."""
-    if isinstance(holder, CellType):
+    if isinstance(holder, CellType | staticmethod):
         return _replace_in(holder, twins, changed)
     if isinstance(holder, dict | tuple):
         known = [owner for owner in owners if isinstance(owner, type) or _has_defaults(owner, holder)]
@@ -230,6 +235,10 @@ def _replace_in(holder: _Changed, twins: dict[int, Any], changed: list[_Changed]
         case CellType():
             held = holder.cell_contents
             holder.cell_contents = twins.get(id(held), held)
+            done = True
+        case staticmethod():
+            # It is not made anew, because the class and whoever took it from there hold this one.
+            holder.__init__(twins.get(id(holder.__func__), holder.__func__))  # type: ignore[misc]
             done = True
         case _:
             held = holder.__defaults__ or ()

@@ -83,7 +83,9 @@ def test_a_dropped_loop_runs_nothing(caplog: pytest.LogCaptureFixture, monkeypat
         assert loop.call_soon(log.append, "late").cancelled()
         assert loop.call_later(0, log.append, "late").cancelled()
         errors = loop.bury()
-        assert log == ["finally", "job cleanup"]
+        assert [what for what in log if what != "generator"] == ["finally", "job cleanup"]
+        # From 3.13 on, closing a coroutine also closes the generator that it waits for.
+        assert ("generator" in log) == (sys.version_info >= (3, 13))
         assert [str(error) for error in errors] == ["coroutine ignored GeneratorExit"]
         assert loop.bury() == []
         del loop, errors

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextvars
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -66,12 +67,14 @@ async def _special_errors_are_handed_on(_: Any, log: Log) -> None:
     def raises(error: BaseException) -> None:
         raise error
 
+    # From 3.12 on it ends the program, and the loop with it.
+    harsh = [GeneratorExit("exit")] if sys.version_info < (3, 12) else []
     for error in (
         StopIteration("stop"),
         concurrent.futures.InvalidStateError("state"),
         concurrent.futures.CancelledError("of the job"),
         asyncio.CancelledError("by hand"),
-        GeneratorExit("exit"),
+        *harsh,
         TimeoutError("own"),
     ):
         try:

@@ -57,7 +57,10 @@ def capture(source: str) -> types.ModuleType:
 def forget() -> Iterator[None]:
     """Take the captured module away again."""
     yield
-    sys.modules.pop("captured_early", None)
+    module = sys.modules.pop("captured_early", None)
+    if module is not None:
+        # Some versions of Python keep what was executed for longer than the module.
+        vars(module).clear()
     gc.collect()
 
 
@@ -163,6 +166,10 @@ CAPTURED: dict[str, str] = {
         "import os\nclass Writer:\n    def __init__(self): self.write = os.write\n"
         "writer = Writer()\ndef put(fd, data): return writer.write(fd, data)"
     ),
+    "static method": (
+        "import os\nclass Writer:\n    write = staticmethod(os.write)\n"
+        "def put(fd, data): return Writer().write(fd, data)"
+    ),
     "dictionary": "import os\nways = {'write': os.write}\ndef put(fd, data): return ways['write'](fd, data)",
     "closure": "import os\ndef make(write):\n    return lambda fd, data: write(fd, data)\nput = make(os.write)",
 }
@@ -195,8 +202,13 @@ def _held(module: types.ModuleType) -> object:
         cells = [cell.cell_contents for cell in put.__closure__ or ()]
         writers = vars(module).get("ways", {}), vars(vars(module).get("writer", types.SimpleNamespace()))
         kinds = getattr(module, "Writer", None)
-        return put.__defaults__, put.__kwdefaults__, cells, writers, vars(kinds).get("write") if kinds else None
+        held = _unwrapped(vars(kinds).get("write")) if kinds else None
+        return put.__defaults__, put.__kwdefaults__, cells, writers, held
     return put
+
+
+def _unwrapped(method: object) -> object:
+    return method.__func__ if isinstance(method, staticmethod) else method
 
 
 @pytest.mark.parametrize(
@@ -204,11 +216,10 @@ def _held(module: types.ModuleType) -> object:
     [
         "import os, functools\nput = functools.partial(os.write)",
         "import os\nput = (os.write,)[0].__call__",
-        "import os\nclass Writer:\n    write = staticmethod(os.write)\nput = lambda fd, data: Writer.write(fd, data)",
         "import os, functools\nput = functools.lru_cache(os.write)",
         "import os\nways = [os.write]\nput = lambda fd, data: ways[0](fd, data)",
     ],
-    ids=["partial", "method wrapper", "staticmethod", "cache", "list"],
+    ids=["partial", "method wrapper", "cache", "list"],
 )
 def test_what_cannot_be_changed_is_named(untouched: None, forget: None, root: Path, source: str) -> None:
     """Whoever still holds a real function is listed by the function it holds, and doubted."""
@@ -231,12 +242,16 @@ def test_a_partial_is_listed_with_its_place(forget: None, root: Path) -> None:
     assert recorder.unseen_holders == ("captured_early.sync: a functools.partial that holds os.fsync",)
 
 
-def test_a_subclass_from_before_is_listed(forget: None, root: Path) -> None:
+def test_a_subclass_from_before_is_listed() -> None:
     """A raw file class made before the recording does its own input and output in C."""
-    capture("import io\nclass Raw(io.FileIO):\n    pass")
-    with Recorder(root) as recorder:
-        pass
-    assert recorder.unseen_holders == ("class captured_early.Raw: a subclass of _io.FileIO",)
+    code = (
+        "import io\nfrom conformance.sim.disk import Patching\n"
+        "class Raw(io.FileIO): pass\n"
+        "with Patching() as patching: print(*patching.unseen_holders, sep='\\n')"
+    )
+    # In a process of its own, because some versions of Python never let go of such a class.
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("class __main__.Raw: a subclass of _io.FileIO\n", "")
 
 
 def test_what_is_captured_while_recording_is_given_back(untouched: None, forget: None, root: Path) -> None:
