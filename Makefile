@@ -6,6 +6,7 @@
 #   make format                  let ruff rewrite the sources
 #   make soak                    20 seeds of 200 programs for each conforming backend, all scenarios for each mutant
 #   make readme                  write the generated blocks of README.md again
+#   .ci/pythons                  the crash recorder and a short run under each newer Python found here
 #   make clean                   remove what the other targets made
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ BACKEND ?= jsonl
 ARGS ?=
 WORKERS ?= 2
 
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 SOURCES := conformance reference_backend strategies tests benchmarks
@@ -72,5 +73,5 @@ $(READY): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .torntail .coverage* dist build out
+	rm -rf $(VENV) .venv-* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .torntail .coverage* dist build out
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
