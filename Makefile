@@ -69,7 +69,7 @@ $(READY): pyproject.toml
 	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || \
 		{ echo "make: '$(PYTHON)' cannot make virtual environments. On Debian: apt-get install python3-venv" >&2; exit 2; }
 	"$(PYTHON)" -m venv --clear $(VENV)
-	@$(SCRATCH) $(BIN)/pip install --quiet --editable '.[dev,services]'
+	@$(SCRATCH) $(BIN)/pip install --quiet --no-compile --editable '.[dev,services]'
 	@touch $@
 
 clean:

@@ -150,10 +150,13 @@ def plan_for(
     return plan
 
 
-def part_of(plan: Plan, number: int, *, clauses: tuple[str, ...] = (), near: int = 1, parts: int = 6) -> Plan:
-    """The plan with every machine, the scenarios of these clauses, and parts of the other scenarios.
+def part_of(
+    plan: Plan, number: int, *, clauses: tuple[str, ...] = (), own: int = 1, near: int = 1, parts: int = 6
+) -> Plan:
+    """The plan with every machine, and parts of the scenarios.
 
-    One part of ``near`` is kept of what is about the areas of these clauses, and one of ``parts`` of everything else.
+    One part of ``own`` is kept of what is about these clauses, one of ``near`` of what is about their areas, and one of
+    ``parts`` of everything else.
     Which part is decided by ``number``, so that a row of plans numbered one after the other covers all of them.
     Sweeps of faults are left to ``test_zero_alarms``, which makes them over the same backends. `make soak` leaves
     nothing out.
@@ -166,7 +169,8 @@ def part_of(plan: Plan, number: int, *, clauses: tuple[str, ...] = (), near: int
         if not is_scenario(item):
             return not is_fault_sweep(item)
         of = near if any(clause.partition("-")[0] in areas for clause in item.clauses) else parts
-        return place % of == number % of or not set(clauses).isdisjoint(item.clauses)
+        of = of if set(clauses).isdisjoint(item.clauses) else own
+        return place % of == number % of
 
     return replace(plan, items=tuple(item for place, item in enumerate(plan.items) if is_kept(place, item)))
 
@@ -263,13 +267,20 @@ class Kill:
     Attributes:
         item: the check that found it.
         length: calls in its program; reading counters and what is done to the storage are none.
+        is_short: it was made as short as it becomes.
     """
 
     name: str
     clause: str
     item: str
     length: int
+    is_short: bool
     failure: FailureFound
+
+    @property
+    def program(self) -> Program:
+        """The program that fails."""
+        return Program.from_json([dict(step) for step in self.failure.program])
 
 
 def first_finding(name: str, state: Path) -> Found | None:
@@ -277,22 +288,29 @@ def first_finding(name: str, state: Path) -> Found | None:
     return next(findings(plan_for(spec_of(name), state, clauses=(mutants()[name].breaks,))), None)
 
 
-def kill(name: str, state: Path) -> Kill:
+def kill(name: str, state: Path, *, short: bool = True) -> Kill:
     """Run the checks of a mutant's clause until one fails.
+
+    Args:
+        short: make the failing program as short as it becomes, which takes more than half of the time.
 
     Raises:
         AssertionError: none does, the kit errs, or the failure is blamed on a clause that the mutant does not break.
     """
     mutant = mutants()[name]
     # How short a program becomes must not depend on how busy the computer is.
-    with patch.object(runner, "SCENARIO_REDUCE_SECONDS", REDUCE_SECONDS * 4):
+    with patch.object(runner, "SCENARIO_REDUCE_SECONDS", REDUCE_SECONDS * 4 if short else 0.0):
         found = first_finding(name, state)
     if found is None:
         raise AssertionError(f"{name} survived the checks of {mutant.breaks}: {mutant.story}")
-    if isinstance(found, KitErrorFound) or found.clause not in (mutant.breaks, *mutant.also):
+    is_blamed = isinstance(found, FailureFound) and found.clause in (mutant.breaks, *mutant.also)
+    if not is_blamed and not short:
+        # What else happens in a long program may be told first.
+        return kill(name, state)
+    if isinstance(found, KitErrorFound) or not is_blamed:
         raise AssertionError(f"{name} breaks {mutant.breaks}: {mutant.story}\nfound: {told(found)}")
     calls = [step for step in found.program if step["do"] not in NO_CALLS]
-    return Kill(name, found.clause, found.item, len(calls), found)
+    return Kill(name, found.clause, found.item, len(calls), short, found)
 
 
 def perform(backend: str | Backend, program: Program) -> ProgramResult:

@@ -39,12 +39,12 @@ from tests.quality.matrix import (
 pytestmark = pytest.mark.usefixtures("patched")
 
 EXAMPLES = {
-    "sequential": 6,
+    "sequential": 5,
     "crash": 3,
     "fault": 3,
-    "damage": 15,
-    "overlap": 25,
-    "overlap-faults": 12,
+    "damage": 10,
+    "overlap": 18,
+    "overlap-faults": 9,
     "overlap-crashes": 8,
     "live": 20,
     "live-overlap": 25,
@@ -136,7 +136,7 @@ def test_scenarios_are_silent(backend: Conforming, alert: frozenset[str], tmp_pa
     assert sum(is_scenario(item) and not item.skip for item in plan.items) >= len(alert)
     # On the memory backend and the reference every scenario is performed by the tests of the scenarios themselves.
     is_twice = backend.door or backend.name in ("memory", "jsonl")
-    plan = part_of(plan, CONFORMING.index(backend), parts=12 if is_twice else 8)
+    plan = part_of(plan, CONFORMING.index(backend), parts=24 if is_twice else 12)
     assert [told(found) for found in findings(plan, "scenario")] == []
 
 
@@ -173,7 +173,8 @@ def test_machines_are_silent(machine: MachineSpec, backend: Conforming, seed: in
 def test_sweeps_are_silent(backend: Conforming, tmp_path: Path) -> None:
     """No crash, fault or damage of a short workload leaves a conforming backend in a state that is called wrong.
 
-    Without soak each backend meets one group of faults and one kind of damage, and the next one the next.
+    Without soak each backend meets one group of faults and one kind of damage, and the next one the next; and of those
+    that withstand more than a kill, only the reference is killed, for a power loss too may leave all that a kill does.
     """
     plan = plan_for(backend.spec, tmp_path, profile=SWEEP)
     if not IS_SOAK:
@@ -184,5 +185,8 @@ def test_sweeps_are_silent(backend: Conforming, tmp_path: Path) -> None:
             for each in names
             if each != names[number % len(names)]
         }
+        sweeps = {item.id for item in plan.items if not item.skip}
+        if backend.name != "jsonl" and "conformance::sweep::crash[ext4]" in sweeps:
+            left_out.add("conformance::sweep::crash[kill]")
         plan = replace(plan, items=tuple(item for item in plan.items if item.id not in left_out))
     assert [told(found) for found in findings(plan, "sweep")] == []

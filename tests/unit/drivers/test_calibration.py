@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import mmap
-import os
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -212,12 +208,3 @@ def test_crashes_of_a_service_are_not_measured() -> None:
     """What lies behind a connection has no root to be recorded."""
     backend = Backend(name="far", open=Unseen, capabilities=Capabilities(storage="service"))
     assert recording_gap(backend).startswith("what a service stores")
-
-
-def test_captured_functions_are_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that captured a sync before the patching, out of reach, may sync unseen."""
-    captured = types.ModuleType("captured_early")
-    captured.sync = functools.partial(os.fsync)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "captured_early", captured)
-    gap = recording_gap(load_backend("jsonl", ROOT))
-    assert gap.startswith("a barrier may be unseen: captured_early.sync")

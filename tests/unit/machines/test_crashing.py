@@ -145,15 +145,14 @@ def test_nothing_to_withstand_is_an_error(world: tuple[Workspace, Watchdog]) -> 
         CRASHING.hunt(Job(jsonl, None, world[0], None, world[1], "item", 1, 1))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(
     ("backend", "partner"),
     [(jsonl, memory), (MARKED, jsonl), (GOOD.good_store, None), (PLAIN.plain_files, None), (PLAIN.eager_files, None)],
     ids=lambda each: each.name if isinstance(each, Backend) else "",
 )
-def test_no_alarm(backend: Backend, partner: Backend | None, seed: int, world: tuple[Workspace, Watchdog]) -> None:
+def test_no_alarm(backend: Backend, partner: Backend | None, world: tuple[Workspace, Watchdog]) -> None:
     """Stores that keep their promise are not called wrong, and the reference agrees wherever it can follow."""
-    job = hunted(backend, world, 8, seed, partner)
+    job = hunted(backend, world, 8, 1, partner)
     assert job.kit_error is None
     assert job.findings == {}
     assert not {"DUR-01", "DUR-05", "DUR-07", "TORN-01", "OWN-08"} - job.witnesses.keys()
