@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("patched")
 LONGEST_PROGRAM = 12
 """Calls in the program that shows a mutant's defect, once made short."""
 
-SHORTENED = 1 if IS_SOAK else 4
+SHORTENED = 1 if IS_SOAK else 8
 """Of so many mutants one has its program made short."""
 
 LONGEST_DEFECT = 16
@@ -114,7 +114,7 @@ def test_mutant_has_one_defect(name: str, tmp_path: Path) -> None:
     """Scenarios of its clauses, of its area and of others blame the clause it breaks, or the two more that it names."""
     mutant = mutants()[name]
     broken = (mutant.breaks, *mutant.also)
-    own, near, parts = (1, 1, 1) if name in OPEN else (3, 24, 240)
+    own, near, parts = (1, 1, 1) if name in OPEN else (6, 24, 240)
     plan = plan_for(spec_of(name), tmp_path)
     plan = part_of(plan, _part(name), clauses=broken, own=own, near=near, parts=parts)
     beyond = list(blamed_beyond(mutant, plan, frozenset(broken)))
@@ -133,7 +133,7 @@ def test_healthy_twin_costs_no_more(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(TWINS))
 def test_healthy_twin_passes(name: str, tmp_path: Path) -> None:
     """With the defect off the same construction is silent, so that it was the defect that was found."""
-    plan = part_of(plan_for(TWINS[name], tmp_path, examples=TWIN_EXAMPLES), sorted(TWINS).index(name), parts=24)
+    plan = part_of(plan_for(TWINS[name], tmp_path, examples=TWIN_EXAMPLES), sorted(TWINS).index(name), parts=40)
     # The sweeps of the very same backends are held silent by ``test_zero_alarms``.
     alarms = [
         told(found) for found in findings(plan, *(("scenario", "sweep", "machine") if IS_SOAK else ("scenario",)))
