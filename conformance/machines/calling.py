@@ -20,6 +20,7 @@ from conformance.machines.draws import (
     KINDS,
     LENGTH,
     MANY,
+    MAY_BE_REFUSED,
     POOLS,
     SESSION,
     SMALL,
@@ -209,21 +210,22 @@ class CallingMachine(RuleBasedStateMachine):
         self._append(which, bodies, range(len(bodies)), scribble=scribble)
 
     @precondition(_has_writer)
-    @rule(which=INDEX, bodies=strategies.small_bodies(), close=st.booleans())
-    def append_and_cover(self, which: int, bodies: list[dict[str, Any]], close: bool) -> None:
+    @rule(which=INDEX, bodies=strategies.small_bodies(), scribble=st.booleans(), close=st.booleans())
+    def append_and_cover(self, which: int, bodies: list[dict[str, Any]], scribble: bool, close: bool) -> None:
         """The same, and a barrier behind it."""
         number = self._pick(self._open_handles("write"), which).number
-        self._append(which, bodies, range(len(bodies)))
+        self._append(which, bodies, range(len(bodies)), scribble=scribble)
         self._perform(Close(number) if close else Flush(number))
 
     @precondition(_is_special)
-    @rule(which=INDEX, kind=INDEX, data=st.data())
-    def append_special(self, which: int, kind: int, data: st.DataObject) -> None:
-        """A batch of one of the kinds that this program is about."""
+    @rule(which=INDEX, kind=INDEX, more=SMALL, data=st.data())
+    def append_special(self, which: int, kind: int, more: int, data: st.DataObject) -> None:
+        """A batch of one of the kinds that this program is about; a few in a row of those that may all be refused."""
         kinds = [name for name in SPECIAL if name in self._kinds]
         name = kinds[kind % len(kinds)]
-        bodies = data.draw(SPECIAL[name])
-        self._append(which, bodies, range(MANY if name == "many" else len(bodies)))
+        for _ in range(1 + (more if name in MAY_BE_REFUSED else 0)):
+            bodies = data.draw(SPECIAL[name])
+            self._append(which, bodies, range(MANY if name == "many" else len(bodies)))
 
     @precondition(_has_handle)
     @rule(which=INDEX, offset=SMALL, length=LENGTH, scribble=st.booleans())

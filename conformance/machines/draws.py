@@ -33,6 +33,9 @@ SPECIAL: Mapping[str, st.SearchStrategy[list[dict[str, Any]]]] = {
 }
 """Kinds of batches that a program may be about besides small ordinary ones."""
 
+MAY_BE_REFUSED = frozenset({"refused", "beyond"})
+"""Those that have many forms and, refused, leave nothing behind."""
+
 HEADERS: Mapping[str, st.SearchStrategy[tuple[SessionHeader, int | None]]] = {
     "headers": strategies.headers(),
     "beyond": strategies.beyond_common_headers(),

@@ -11,10 +11,11 @@ DISCOVERY = "discovery"
 
 
 class Discovered(NamedTuple):
-    """How a mutant was found: by how many of the seeds, the medians of what it took, and what was blamed."""
+    """How a mutant was found: by which machine and how many seeds, the medians of what it took, and what was blamed."""
 
     mutant: str
     breaks: str
+    machine: str
     found: int
     seeds: int
     examples: float
@@ -29,7 +30,8 @@ class Discovered(NamedTuple):
     def line(self) -> str:
         """A row of the table."""
         medians = f"{self.examples:8.0f} {self.seconds:8.2f}" if self.time < math.inf else f"{'-':>8} {'-':>8}"
-        return f"{self.mutant:52} {self.breaks:8} {self.found:>4}/{self.seeds} {medians}  {self.blamed or '-'}"
+        what = f"{self.mutant:52} {self.breaks:8} {self.machine:15}"
+        return f"{what} {self.found:>4}/{self.seeds} {medians}  {self.blamed or '-'}"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -41,7 +43,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if not found:
         return
     terminalreporter.section("random histories: medians to the first failing one")
-    terminalreporter.write_line(f"{'mutant':52} {'breaks':8} {'found':>6} {'examples':>8} {'seconds':>8}  blamed")
+    terminalreporter.write_line(
+        f"{'mutant':52} {'breaks':8} {'machine':15} {'found':>6} {'examples':>8} {'seconds':>8}  blamed"
+    )
     for each in sorted(found, key=lambda each: (each.time, each.mutant)):
         terminalreporter.write_line(each.line())
     soon = sum(each.time <= 1 for each in found)
