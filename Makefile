@@ -4,7 +4,7 @@
 #   make test                    the kit's own linters, types, import contracts and tests
 #   make lint | make tests       the two halves of `make test`, which run side by side
 #   make format                  let ruff rewrite the sources
-#   make soak                    20 seeds of 200 programs for each conforming backend, all scenarios for each mutant
+#   make soak                    about an hour: 20 seeds of 390 programs for each conforming backend, every mutant in full
 #   make readme                  write the generated blocks of README.md again
 #   .ci/pythons                  the crash recorder and a short run under each newer Python found here
 #   make clean                   remove what the other targets made
