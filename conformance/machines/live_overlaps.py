@@ -76,7 +76,7 @@ class _Maker(LiveMaker):
         choices = self.choices
         after = choices.pick(self.pauses, "pause") if pause else 0
         cancels: tuple[tuple[int, int], ...] = ()
-        may = self.cancels and isinstance(call, Append | Flush | FlushInstance | HubFlush | Close | Read)
+        may = self.cancels and isinstance(call, Append | Flush | FlushInstance | HubFlush | Close | Dispose | Read)
         if may and choices.draw(3, "cancelled") == 2:
             cancels = ((choices.pick((0, 0, 0, 50, 150, 9_999), "cancelled after"), choices.draw(4, "turns")),)
         return Step(call, after, waits, cancels)
