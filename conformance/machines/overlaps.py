@@ -195,7 +195,8 @@ class _Maker:
 
     def begin(self) -> None:
         choices = self.choices
-        self.cancels = choices.flag("cancels") and not self.fails
+        # What was cancelled while storage failed is told less of, so that it is done less often.
+        self.cancels = choices.draw(3, "cancels") == 2 if self.fails else choices.flag("cancels")
         self.scribbles = choices.draw(4, "overwrites") == 3
         self.ends = choices.draw(4, "ends") == 3 and not self.fails
         self.instances = [1]

@@ -10,7 +10,19 @@ from conformance.contract import Capabilities
 from conformance.machines.live_overlaps import live_overlapping_program
 from conformance.machines.overlap_reduce import fewer_calls, one_after_the_other, plainer_calls
 from conformance.machines.overlaps import overlapping_program
-from conformance.model.operations import Append, Close, Flush, Operation, Overlap, Program, Read, Stat, Step
+from conformance.model.operations import (
+    Append,
+    Close,
+    Dispose,
+    Fail,
+    Flush,
+    Operation,
+    Overlap,
+    Program,
+    Read,
+    Stat,
+    Step,
+)
 from conformance.sim import Choices, SeededChoices
 
 Make = Callable[[Choices, Capabilities], list[Operation]]
@@ -52,6 +64,31 @@ def test_program_is_read_back_equal(seed: int, make: Make) -> None:
     """A drawn program comes back equal from its JSON form."""
     program = Program(tuple(make(SeededChoices(seed), FILES)))
     assert Program.from_json(program.to_json()) == program
+
+
+def test_failing_storage_meets_cancelled_calls_and_other_instances() -> None:
+    """Among programs on failing storage are those that cancel, and those in which another instance reads."""
+    programs = [overlapping_program(SeededChoices(seed), FILES, fails=True) for seed in range(60)]
+    assert all(any(isinstance(each, Fail) for each in program) for program in programs)
+    cancelling = [program for program in programs if any(step.cancels for step in steps_of(program))]
+    assert 5 < len(cancelling) < 40
+    assert {
+        step.call.instance for program in programs for step in steps_of(program) if isinstance(step.call, Stat)
+    } == {1, 2}
+
+
+def test_a_disposal_may_be_cancelled() -> None:
+    """Among programs about the live path are those that cancel a disposal in flight."""
+    programs = [live_overlapping_program(SeededChoices(seed), FILES) for seed in range(300)]
+    assert any(isinstance(step.call, Dispose) and step.cancels for each in programs for step in steps_of(each))
+
+
+def steps_of(program: list[Operation]) -> Iterator[Step]:
+    """What is called in the overlaps of a program."""
+    for each in program:
+        if isinstance(each, Overlap):
+            for row in each.rows:
+                yield from row
 
 
 def calls_of(overlap: Overlap) -> int:
