@@ -12,6 +12,9 @@ from conformance.sim import Choices
 SECOND = 1_000_000
 """Virtual microseconds."""
 
+MODES = (["write"], ["sync"], ["write", "sync"])
+"""Which storage calls fail."""
+
 
 def window_of(capabilities: Capabilities) -> int:
     """The declared window in virtual microseconds; a second where none is declared."""

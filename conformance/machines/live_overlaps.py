@@ -2,8 +2,9 @@
 
 Each session has one producer, who publishes and appends by hand in turn, mostly without waiting, so that its seqs fit
 where nothing was given up; others flush in every way there is, close, dispose, own again and look meanwhile. Time
-passes by parts of the declared window, so that windows end inside of calls. The program ends with everything flushed,
-closed, and read by another instance. Every question's answer 0 is the plainest there is.
+passes by parts of the declared window, so that windows end inside of calls. Storage may fail meanwhile, and heals
+behind the overlap. The program ends with everything flushed, closed, and read by another instance. Every question's
+answer 0 is the plainest there is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.contract import Capabilities, SessionHeader
-from conformance.machines.live_making import SECOND, LiveMaker, window_of
+from conformance.machines.live_making import MODES, SECOND, LiveMaker, window_of
 from conformance.model.operations import (
     FILLED_AT,
     Append,
@@ -19,8 +20,10 @@ from conformance.model.operations import (
     CloseInstance,
     Create,
     Dispose,
+    Fail,
     Flush,
     FlushInstance,
+    Heal,
     HubCreate,
     HubFlush,
     ListSessions,
@@ -30,6 +33,7 @@ from conformance.model.operations import (
     Overlap,
     Publish,
     Read,
+    ReadWarnings,
     Stat,
     Step,
     Wait,
@@ -64,8 +68,10 @@ class _Maker(LiveMaker):
         pauses: virtual microseconds that a client may let pass.
         cancels, ends, flushes: what this program is about (swarm): calls are cancelled, owners go while calls are in
             flight, and producers flush before they append by hand, for a backend may refuse that while events wait.
+        fails: storage fails in each overlap, once or from there on.
     """
 
+    fails: bool = False
     pauses: tuple[int, ...] = ()
     cancels: bool = False
     ends: bool = False
@@ -155,7 +161,8 @@ class _Maker(LiveMaker):
     def make(self, *, shared: bool) -> list[Operation]:
         choices, window = self.choices, self.window_us
         self.cancels = choices.flag("cancels")
-        self.ends = choices.draw(3, "ends") == 2
+        # What a failed close leaves to the next owner in the same overlap cannot be told.
+        self.ends = choices.draw(3, "ends") == 2 and not self.fails
         self.flushes = choices.flag("flushes first")
         around = (window // 2, max(window - 1, 0), window, window + 1, window + 5_000)
         self.pauses = (0, 0, 0, 1, 150, 10_050, *around)
@@ -198,7 +205,12 @@ class _Maker(LiveMaker):
         if self.ends:
             rows.append(self.end_owner(choices.pick(self.producers, "session")))
         jobs = tuple(choices.draw(8, "job") for _ in range(choices.draw(JOBS + 1, "jobs")))
+        if self.fails:
+            calls, nth = list(choices.pick(MODES, "fails")), 1 + choices.draw(4, "nth")
+            self.operations.append(Fail(calls, nth, sticky=choices.flag("sticky")))
         self.operations.append(Overlap(tuple(map(tuple, rows)), jobs))
+        if self.fails:
+            self.operations += [ReadWarnings(), Heal()]
 
     def end(self, *, shared: bool) -> None:
         """What waits is due; then everything is flushed and closed, and another instance reads it."""
@@ -215,7 +227,7 @@ class _Maker(LiveMaker):
             self.operations += [OpenSession(2, reader, producer.name, "read"), Read(reader)]
 
 
-def live_overlapping_program(choices: Choices, capabilities: Capabilities) -> list[Operation]:
-    """The operations of one program; the same choices make the same program."""
-    maker = _Maker(choices, window_of(capabilities))
+def live_overlapping_program(choices: Choices, capabilities: Capabilities, *, fails: bool = False) -> list[Operation]:
+    """The operations of one program; the same choices make the same program. ``fails``: storage fails in it."""
+    maker = _Maker(choices, window_of(capabilities), fails)
     return maker.make(shared=capabilities.storage != "memory")

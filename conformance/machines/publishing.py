@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from conformance.clauses import Need
 from conformance.contract import Capabilities, SessionHeader
 from conformance.drivers.execution import Execution
 from conformance.machines.job import Job, MachineSpec
-from conformance.machines.live_making import SECOND, LiveMaker, window_of
+from conformance.machines.live_making import MODES, SECOND, LiveMaker, window_of
 from conformance.machines.live_overlaps import live_overlapping_program
 from conformance.machines.seeded import hunt_by_seed, perform_all
 from conformance.model.operations import (
@@ -44,9 +43,6 @@ from conformance.sim import Choices, SeededChoices
 
 STEPS = 16
 """Steps of one program, at most; some are a few calls."""
-
-MODES = (["write"], ["sync"], ["write", "sync"])
-"""Which storage calls fail."""
 
 BUSY = (0, 2, 5, 12)
 """How often a session publishes in a row while nothing can be stored."""
@@ -213,6 +209,12 @@ def publishing_program(choices: Choices, capabilities: Capabilities, *, fails: b
     return operations
 
 
+def failing_program(choices: Choices, capabilities: Capabilities) -> list[Operation]:
+    """One on storage that fails and heals; in one of three the calls are in flight at once."""
+    make = live_overlapping_program if choices.draw(3, "overlaps") == 2 else publishing_program
+    return make(choices, capabilities, fails=True)
+
+
 Make = Callable[[Choices, Capabilities], list[Operation]]
 
 
@@ -242,7 +244,7 @@ PUBLISHING_FAULTS = MachineSpec(
     clauses=("LIVE-04", "LIVE-05", "LIVE-10", "LIVE-13"),
     needs=frozenset({Need.LIVE, Need.CLOCK, Need.FAULTS}),
     title="what sessions publish while storage fails is kept in order, told and stored once",
-    hunt=lambda job: hunt(job, partial(publishing_program, fails=True), fails=True),
+    hunt=lambda job: hunt(job, failing_program, fails=True),
 )
 
 PUBLISHING_OVERLAPS = MachineSpec(

@@ -10,16 +10,19 @@ from conformance.contract import Capabilities
 from conformance.machines.live_overlaps import live_overlapping_program
 from conformance.machines.overlap_reduce import fewer_calls, one_after_the_other, plainer_calls
 from conformance.machines.overlaps import overlapping_program
+from conformance.machines.publishing import failing_program
 from conformance.model.operations import (
     Append,
     Close,
     Dispose,
     Fail,
     Flush,
+    Heal,
     Operation,
     Overlap,
     Program,
     Read,
+    ReadWarnings,
     Stat,
     Step,
 )
@@ -81,6 +84,18 @@ def test_a_disposal_may_be_cancelled() -> None:
     """Among programs about the live path are those that cancel a disposal in flight."""
     programs = [live_overlapping_program(SeededChoices(seed), FILES) for seed in range(300)]
     assert any(isinstance(step.call, Dispose) and step.cancels for each in programs for step in steps_of(each))
+
+
+def test_storage_fails_beside_published_events_in_flight() -> None:
+    """One of three programs about failing storage and the live path has calls in flight, and storage heals behind."""
+    programs = [failing_program(SeededChoices(seed), FILES) for seed in range(60)]
+    overlapping = [each for each in programs if any(isinstance(step, Overlap) for step in each)]
+    assert 10 < len(overlapping) < 30
+    for program in overlapping:
+        place = next(number for number, each in enumerate(program) if isinstance(each, Overlap))
+        before, _, *behind = program[place - 1 :]
+        assert isinstance(before, Fail)
+        assert [type(each) for each in behind[:2]] == [ReadWarnings, Heal]
 
 
 def steps_of(program: list[Operation]) -> Iterator[Step]:
