@@ -4,7 +4,8 @@
 #   make test                    the kit's own linters, types, import contracts and tests
 #   make lint | make tests       the two halves of `make test`, which run side by side
 #   make format                  let ruff rewrite the sources
-#   make soak                    about an hour: 20 seeds of 390 programs for each conforming backend, every mutant in full
+#   make soak                    about an hour: 20 seeds of 390 programs for each conforming backend, each mutant in full
+#   make discovery               which mutants random histories alone find, by which machine, and how soon
 #   make readme                  write the generated blocks of README.md again
 #   .ci/pythons                  the crash recorder and a short run under each newer Python found here
 #   make clean                   remove what the other targets made
@@ -31,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SCRATCH = scratch=$$(mktemp -d) || exit 2; trap 'rm -rf "$$scratch"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	export TMPDIR="$$scratch";
 
-.PHONY: conform test tests soak lint format readme clean
+.PHONY: conform test tests soak discovery lint format readme clean
 .DEFAULT_GOAL := conform
 
 conform: $(READY)
@@ -46,6 +47,9 @@ tests: $(READY)
 
 soak: $(READY)
 	@$(SCRATCH) TORNTAIL_SOAK=1 $(BIN)/pytest tests/quality -n $(WORKERS) --dist worksteal $(ARGS)
+
+discovery: $(READY)
+	@$(SCRATCH) TORNTAIL_DISCOVERY=1 $(BIN)/pytest tests/quality/test_discovery.py -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)

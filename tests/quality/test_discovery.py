@@ -2,13 +2,14 @@
 
 One table of the medians is printed at the end of the run, whatever the number of workers (``conftest``). All that is
 asserted is that each of these is found within a number of examples, which is the same everywhere for the same seed.
-`make test` looks at a handful, which every seed has to find by the machine that is about their clause. `make soak`
-looks at every mutant: some seed has to find it by that machine, or one of the others, for many a defect shows in
-overlaps only, or where storage fails. What none of them finds is written down in ``SCENARIOS_ONLY``.
+`make test` looks at a handful, which every seed has to find by the machine that is about their clause.
+`make discovery` looks at every mutant: some seed has to find it by that machine, or one of the others, for many a
+defect shows in overlaps only, or where storage fails. What none of them finds is written down in ``SCENARIOS_ONLY``.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from conformance.machines.job import BudgetSpent
 from conformance.machines.publishing import PUBLISHING_FAULTS
 from conformance.sim.disk.presets import presets_of
 from tests.quality.conftest import DISCOVERY, Discovered
-from tests.quality.matrix import IS_SOAK, mutants
+from tests.quality.matrix import mutants
 
 pytestmark = pytest.mark.usefixtures("patched")
 
@@ -48,6 +49,8 @@ OTHERS = ("sequential", "overlap", "overlap-faults", "fault", "damage", "live-ov
 """What else is tried, by one seed and in this order, where the machine that is about a clause finds nothing."""
 
 SEEDS = (11, 12, 13)
+
+IS_WHOLE = os.environ.get("TORNTAIL_DISCOVERY") == "1"
 
 HANDFUL = (
     "close.second_close_raises",
@@ -145,7 +148,7 @@ def test_machine_finds_it_alone(name: str, record_property: Callable[[str, objec
     assert all(run.clauses for run in runs)
 
 
-@pytest.mark.parametrize("name", [name for name in for_the_machine() if IS_SOAK and name not in HANDFUL])
+@pytest.mark.parametrize("name", [name for name in for_the_machine() if IS_WHOLE and name not in HANDFUL])
 def test_some_machine_finds_it(name: str, record_property: Callable[[str, object], None]) -> None:
     """Without any scenario some machine meets the defect, but for those that are known to need one."""
     runs: list[Discovery] = []
