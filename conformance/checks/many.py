@@ -141,6 +141,21 @@ def long_log_is_read_whole_and_in_slices(s: Script) -> None:
         s.read(r, offset)
 
 
+@scenario("READ-01", "READ-04", thorough=True)
+def a_read_has_no_pages(s: Script) -> None:
+    """A log of 12,000 events is read whole, by its owner and by a reader, and from its ten-thousandth event on."""
+    a = s.instance()
+    w = s.create(a)
+    s.fill(w, 0, 12, size=1_000)
+    s.read(w)
+    r = s.open(a)
+    s.read(r)
+    s.read(r, 9_990)
+    s.read(r, 10_000, 1)
+    s.read(r, 500, 11_000)
+    s.stat(a)
+
+
 @scenario("READ-01")
 def huge_ranges_are_slices_too(s: Script) -> None:
     """Offsets and lengths past 64 bits are slices like any other."""

@@ -160,7 +160,9 @@ def test_thorough_scenarios_are_left_to_thorough_runs(tmp_path: Path) -> None:
     thorough = {check.item_id for check in SCENARIOS if check.thorough}
     assert thorough
     for profile, runs in (("default", False), ("ci", True)):
-        plan = make_plan(Settings(backend="jsonl", profile=profile, clauses=("JSON-*", "SVC-06"), state=tmp_path))
+        plan = make_plan(
+            Settings(backend="jsonl", profile=profile, clauses=("JSON-*", "SVC-06", "READ-04"), state=tmp_path)
+        )
         assert {item.id for item in plan.items if item.id in thorough and not item.skip} == (
             thorough if runs else set()
         )
