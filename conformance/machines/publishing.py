@@ -155,7 +155,7 @@ class _Maker(LiveMaker):
         if producer.writer is None:
             self.own(producer)
             return
-        if self.choices.draw(3, "disposed") == 2 and not self.failing:
+        if self.choices.draw(3, "disposed") == 2:
             self.operations += [Dispose(self.instance, producer.name), Close(producer.writer)]
             self.operations.append(HubCreate(self.instance, producer.name))
         else:
@@ -169,6 +169,12 @@ class _Maker(LiveMaker):
     def storage(self, producer: _Producer) -> None:
         if self.failing:
             self.operations += [ReadWarnings(), Heal()]
+            if self.choices.flag("and on"):
+                # Behind a barrier everything is as it was before: what is published next is stored in time.
+                self.barrier(producer)
+                self.publish(producer)
+                self.operations.append(Wait((self.window_us + 1) / SECOND))
+                self.look(producer)
         elif self.choices.flag("outage"):
             self.outage(producer)
         else:

@@ -266,18 +266,23 @@ def _change(judge: Judge, handle: Handle, harm: Harm, op: Operation, outcome: Ou
             harm.resolved = True
             if isinstance(op, Append):
                 harm.added += op.events
+                # What a fresh instance read before is not all that is there.
+                harm.recovered = None
         elif isinstance(op, Append | Flush) and harm.live:
             judge.witness("DUR-10")
         return
     if isinstance(op, Append):
-        _go_on(judge, harm, op, kind)
+        _go_on(judge, handle.session, harm, op, kind)
 
 
-def _go_on(judge: Judge, harm: Harm, op: Append, kind: str) -> None:
+def _go_on(judge: Judge, session: Session, harm: Harm, op: Append, kind: str) -> None:
     """A new writer appends behind what it found."""
     log = harm.settled if harm.settled is not None else harm.recovered
     if log is None or not op.events or op.events[0]["seq"] != len(log):
         vague(harm)
+        if op.events and not kind:
+            # Nobody was told what it was appended to.
+            session.harm = None
         return
     if kind:
         if kind in CORRUPT and harm.refusal and harm.settled is None:

@@ -243,9 +243,14 @@ def _prospect(judge: Judge, session: Session, flight: _Flight) -> Prospect:
         others = [log for log in logs if len(log) != first]
         logs = [*(log[:first] + added for log in logs if len(log) >= first), *others]
         batch = tuple(given)
-    for chain in flight.chains.get(session.serial, ()):
+    least = len(session.log) if session.recovery is None or session.recovery.fixed else session.recovery.low
+    chains = [chain for chain in flight.chains.get(session.serial, ()) if chain[0]["seq"] >= least]
+    for chain in chains:
         # Of two batches at the same seqs either may be there, and then those that follow it.
         logs = [*(log[: chain[0]["seq"]] + chain for log in logs if len(log) >= chain[0]["seq"]), *logs]
+    if chains:
+        # The first one is the longest: behind a cancelled append that may be there, another may have taken its place.
+        logs.sort(key=len, reverse=True)
     stake = _stake(judge, session, flight)
     return Prospect(session.id, session.header, session.inherited, stake, tuple(logs), session, batch)
 

@@ -1,7 +1,8 @@
 """Explanations of planted crash faults: the weakest preset, the class of cause, and the barrier that would mend it.
 
 A mutant that only a crash shows says in its ``crash=`` what the explanation must come to. `make test` holds one of each
-class and explains the first thing that the sweep finds; `make soak` all of them, and the shortest of a whole sweep.
+class and explains the first thing that the sweep finds; `make soak` all of them, and the shortest of a whole sweep,
+which may show another symptom of the same fault (``OTHERWISE``).
 """
 
 from __future__ import annotations
@@ -37,6 +38,37 @@ ALWAYS = (
 
 NAMES = sorted(TOLD) if IS_SOAK else ALWAYS
 
+OTHERWISE = {
+    "dur.creation_is_stored_at_once": "missing entry",
+    "dur.header_has_a_file_of_its_own": "zero-length replacement",
+    "dur.journal_is_replayed_twice": "torn record",
+    "torn.batches_are_not_synced_between": "NUL tail",
+    "torn.index_is_written_first": "torn record",
+    "torn.skips_over_the_tail": "NUL tail",
+    "torn.stray_temporary_blocks_the_id": "zero-length replacement",
+    "torn.writes_behind_nul": "fused record",
+}
+"""The class of the shortest thing that a whole sweep finds, where it is not that of the first one."""
+
+NOT_SWEPT = frozenset(
+    {
+        "dur.found_data_is_not_synced",
+        "dur.index_is_never_synced",
+        "dur.repair_moves_the_log_away",
+        "dur.repair_replaces_without_fsync",
+        "dur.repair_rewrites_in_place",
+        "dur.takes_over_with_the_first_append",
+        "own.lock_file_outlives_its_owner",
+        "torn.batch_behind_an_inherited_one",
+        "torn.readers_see_less_during_the_repair",
+        "torn.syncs_before_it_repairs",
+    }
+)
+"""What scenarios show, or a sweep by another clause or over records at the edges of pages (``test_crash_matrix``)."""
+
+NOT_OFFERED = frozenset({"dur.lock_file_is_synced_for_the_directory"})
+"""Where the shortest thing is found in a second life, and no sync of that life alone mends all states of it."""
+
 SUBJECTS = {
     "log": ".jsonl",
     "temporary file": ".tmp",
@@ -70,10 +102,12 @@ def test_a_planted_fault_is_explained_by_its_cause(name: str) -> None:
     expected = TOLD[name].crash
     assert expected is not None
     found = explain(name)
-    assert found is not None, f"no sweep under {expected.weakest} breaks {TOLD[name].breaks}"
+    assert (found is None) == (name in NOT_SWEPT), f"a sweep under {expected.weakest} for {TOLD[name].breaks}"
+    if found is None:
+        return
     story = found.story
-    assert (story.preset, story.cause) == (expected.weakest, expected.cause)
-    if not expected.barrier:
+    assert (story.preset, story.cause) == (expected.weakest, OTHERWISE.get(name, expected.cause))
+    if not expected.barrier or name in NOT_OFFERED:
         assert story.barriers == ()
         return
     assert not story.is_recovery
@@ -83,5 +117,6 @@ def test_a_planted_fault_is_explained_by_its_cause(name: str) -> None:
 
 def test_the_handful_is_among_them() -> None:
     """What `make test` explains is planted, and covers more than half of the classes."""
-    assert set(ALWAYS) <= set(TOLD)
+    assert set(ALWAYS) <= set(TOLD) - NOT_SWEPT - NOT_OFFERED - OTHERWISE.keys()
+    assert NOT_SWEPT | NOT_OFFERED | OTHERWISE.keys() <= TOLD.keys()
     assert len({TOLD[name].crash.cause for name in ALWAYS if TOLD[name].crash is not None}) >= 5  # type: ignore[union-attr]

@@ -8,17 +8,31 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.drivers.execution import Execution
+from conformance.contract import SessionHeader
+from conformance.drivers.execution import Execution, run_program
 from conformance.drivers.registry import load_backend
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines.harming import HARMING, hunt
 from conformance.machines.job import Job
 from conformance.model.adversities import HOW_DAMAGED
-from conformance.model.operations import Damage, Operation
+from conformance.model.history import Completion, Returned
+from conformance.model.operations import (
+    Append,
+    Close,
+    Create,
+    Damage,
+    Flush,
+    OpenInstance,
+    OpenSession,
+    Operation,
+    Program,
+    Read,
+)
 from tests.unit.machines.laboratories import ROOT
 
 FMT = "tests/mutants/fmt.py"
+PLAIN = load_backend("tests/variants/plain_files.py:plain_files", ROOT)
 
 
 class Watched(Job):
@@ -89,3 +103,28 @@ def test_time_is_up() -> None:
         HARMING.hunt(job)
         assert job.spent
         assert job.seen == []
+
+
+@pytest.mark.usefixtures("patched")
+@pytest.mark.parametrize("is_read_first", [True, False], ids=["read before", "never read"])
+def test_an_owner_goes_on_before_another_one_does(is_read_first: bool) -> None:
+    """What a fresh instance read of a damaged log is outdated once its owner appended: the next one goes on behind."""
+    events = [{"type": "user/message", "time": 1_700_000_000_000, "data": None, "seq": seq} for seq in range(7)]
+    program: list[Operation] = [OpenInstance(1), Create(1, 1, SessionHeader(id="s", created_at=0))]
+    for seq in range(4):
+        program += [Append(1, [events[seq]]), Flush(1)]
+    program += [Damage("s", "flip", (1, 40)), OpenInstance(2)]
+    if is_read_first:
+        program += [OpenSession(2, 2, "s", "read"), Read(2)]
+    program += [Append(1, events[4:6]), OpenInstance(3), OpenSession(3, 3, "s", "write")]
+    if is_read_first:
+        program += [Read(3)]
+    program += [Append(3, events[6:]), Flush(3), Close(3), OpenInstance(4), OpenSession(4, 4, "s", "read"), Read(4)]
+    with Workspace() as workspace:
+        done = run_program(PLAIN, Program(tuple(program)), workspace.fresh_root())
+    assert done.violation is None
+    read = done.history[-1]
+    assert isinstance(read, Completion)
+    assert isinstance(read.outcome, Returned)
+    assert isinstance(read.outcome.value, list)
+    assert len(read.outcome.value) == 7

@@ -17,6 +17,7 @@ from conformance.model.operations import (
     Crash,
     Create,
     Flush,
+    ListSessions,
     OpenInstance,
     OpenSession,
     Overlap,
@@ -91,5 +92,40 @@ def test_appends_in_flight_come_back_as_the_beginning_of_a_chain(tmp_path: Path,
         execution.do(OpenSession(2, 2, "s", "read"))
         shown = execution.do(Read(2))
         assert getattr(shown, "value", None) == [event(0), event(1), event(2)][:kept]
+    finally:
+        execution.finish()
+
+
+@pytest.mark.parametrize("after", [None, 0, 2, 4, 6, 8])
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+def test_another_batch_may_stand_where_a_cancelled_one_was_to(tmp_path: Path, turns: int, after: int | None) -> None:
+    """Whether a cancelled append is there nobody knows; the next one is for its place, and either may come back."""
+    other = {**event(1), "data": "other"}
+    first = Step(Append(1, [event(seq) for seq in (1, 2, 3)]), waits=False, cancels=((0, turns),))
+    overlap = Overlap(((first, Step(Append(1, [other]))),))
+    execution = Execution(JSONL, tmp_path / "root", crashes=True)
+    try:
+        for operation in (OpenInstance(1), Create(1, 1, HEADER), Append(1, [event(0)]), Flush(1)):
+            execution.do(operation)
+        execution.do(Crash("kill", overlap, after))
+        for look in (OpenInstance(2), ListSessions(2), OpenSession(2, 2, "s", "read"), Read(2)):
+            execution.do(look)
+    finally:
+        execution.finish()
+
+
+def test_an_append_at_a_place_that_is_taken_does_not_come_back(tmp_path: Path) -> None:
+    """It has to be refused, so that no crash inside of it leaves less, or anything else, than what was there."""
+    calls = (Step(Append(1, [{**event(1), "data": "late"}])),)
+    execution = Execution(JSONL, tmp_path / "root", crashes=True)
+    try:
+        before = (OpenInstance(1), Create(1, 1, HEADER), Append(1, [event(0), event(1), event(2)]))
+        for operation in (*before, Crash("kill", Overlap((calls,)))):
+            execution.do(operation)
+        session = execution.judge.world.stored["s"]
+        assert session.recovery is not None
+        assert [session.log, *session.recovery.others] == [[event(0), event(1), event(2)]]
+        execution.do(OpenInstance(2))
+        execution.do(ListSessions(2))
     finally:
         execution.finish()
