@@ -95,7 +95,7 @@ class close_rings_no_bell(PlainHandle):
     def stored_events(self) -> list[SessionEvent]:
         """Read the file where the bell rang since the last time."""
         bell = self.service.root / "bell"
-        rung = bell.stat().st_size if bell.exists() else 0, self.path.exists()
+        rung = bell.stat().st_size if bell.exists() else 0, self.path.exists() and self.path.stat().st_ino
         cache = self.service.__dict__.setdefault("cache", {})
         if self.id not in cache or cache[self.id][0] != rung:
             cache[self.id] = (rung, super().stored_events())

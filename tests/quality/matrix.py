@@ -226,8 +226,8 @@ def blamed_beyond(mutant: Mutant, plan: Plan, allowed: frozenset[str]) -> Iterat
                 continue
             recorded = not RECORDED.isdisjoint(item.check.needs)
             needed = shown_by_faults and Need.CRASH not in item.check.needs
-            if recorded and not (needed or IS_SOAK):
-                # A defect that shows without crash and fault is looked for without: these take most of the time.
+            if recorded and not needed:
+                # A defect that shows without crash and fault is looked for without: what it leads to there is its own.
                 continue
             root = workspace.fresh_root()
             execution = Execution(
