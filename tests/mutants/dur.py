@@ -454,7 +454,9 @@ class writes_on_in_the_file_it_opened(PlainHandle):
 
     def write_behind(self, data: bytes) -> None:
         """Write to whatever that is."""
-        self.opened = self.opened or self.path.open("r+b", buffering=0)
+        if self.opened is None:
+            self.cut()
+            self.opened = self.path.open("r+b", buffering=0)
         if self.opened.seek(0, os.SEEK_END) != self.size:
             raise SessionOwnershipLostError(f"{self.path} was changed", session_id=self.id)
         self.opened.write(data)
