@@ -2,8 +2,9 @@
 
 Promises: a barrier is offered only where it was tried: with it in the recording, every crash point of the program is
 walked again, under the preset in which it failed and under ``posix``, and no state may fail, old or new. Candidates are
-the files and directories of which an effect was lost. Where no single one does it pairs are tried, and where none does
-nothing is offered.
+the files and directories of which an effect was lost. Where no single one does it pairs are tried. Where none does,
+those are offered that do it under the preset alone, and it is said that a laxer disk needs more. Where none does even
+that, nothing is.
 
 Does not: change the backend. A sync changes no image, so that the recording of the faulty run is enough.
 """
@@ -50,10 +51,22 @@ class Barrier:
         return f"{what} before: {texts(trace)[self.at]}"
 
 
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """The barriers, alone or in pairs, each of which leaves no failing state; the latest place of each comes first.
+
+    Attributes:
+        is_partial: they do so in the preset in which it failed, and not under ``posix``.
+    """
+
+    barriers: tuple[tuple[Barrier, ...], ...] = ()
+    is_partial: bool = False
+
+
 def missing_barriers(
     recorded: Recorded, preset: str, lost: Sequence[int], conforms: Conforms, *, seconds: float
-) -> list[tuple[Barrier, ...]]:
-    """The barriers, alone or in pairs, each of which leaves no failing state; the latest place of each comes first.
+) -> Remedy:
+    """What would mend it, as far as one or two syncs do.
 
     Args:
         lost: indexes of the operations of which the failing state lacks something.
@@ -62,6 +75,7 @@ def missing_barriers(
     deadline = time.monotonic() + seconds
     trace = recorded.frozen.trace
     candidates = list(_candidates(trace, lost))
+    partial: list[tuple[Barrier, ...]] = []
     for together in (1, 2):
         found: list[tuple[Barrier, ...]] = []
         settled: set[tuple[tuple[int, bool], ...]] = set()
@@ -70,13 +84,18 @@ def missing_barriers(
             if subject in settled or (together == 2 and subject[0] == subject[1]):
                 continue
             if time.monotonic() > deadline:
-                return found
-            if all(_holds(recorded, name, barriers, conforms, deadline) for name in dict.fromkeys((preset, "posix"))):
+                break
+            if not _holds(recorded, preset, barriers, conforms, deadline):
+                continue
+            if preset == "posix" or _holds(recorded, "posix", barriers, conforms, deadline):
                 found.append(barriers)
                 settled.add(subject)
+            elif together == 1:
+                partial.append(barriers)
         if found:
-            return found
-    return []
+            return Remedy(tuple(found))
+    first = {tuple((each.ino, each.directory) for each in barriers): barriers for barriers in reversed(partial)}
+    return Remedy(tuple(reversed(first.values())), is_partial=bool(partial))
 
 
 def _candidates(trace: Trace, lost: Sequence[int]) -> Iterator[Barrier]:

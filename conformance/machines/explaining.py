@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.clauses import Violation
-from conformance.machines.barriers import missing_barriers
+from conformance.machines.barriers import Remedy, missing_barriers
 from conformance.machines.causes import cause_of
 from conformance.machines.job import Finding, Job
 from conformance.machines.laboratory import Confirmed, Laboratory
@@ -145,17 +145,18 @@ class Explainer:
         following = next((op for op in later if not isinstance(op, Marker)), None)
         cause = cause_of(trace, following, found.preset, state, violation, covered=covered)
         side = shorter_side(trace, fates)
-        barriers: tuple[str, ...] = ()
+        remedy = Remedy()
         dropped = _dropped(trace, lost) if covered else ()
         lies = PRESETS[found.preset].lies
         if covered and not dropped and not lies:
-            tried = missing_barriers(recorded, found.preset, lost, self._fits, seconds=self._left())
-            barriers = tuple(" and ".join(each.text(recorded.frozen.trace) for each in every) for every in tried)
+            remedy = missing_barriers(recorded, found.preset, lost, self._fits, seconds=self._left())
+        names = recorded.frozen.trace
         return CrashStory(
             preset=found.preset,
             cause=cause,
             is_recovery=not covered and cause != "stranded buffer",
-            barriers=barriers,
+            barriers=tuple(" and ".join(each.text(names) for each in every) for every in remedy.barriers),
+            is_partial=remedy.is_partial,
             table=told(trace, fates),
             before=_files(trace.image.tree()),
             after=_files(state.tree),

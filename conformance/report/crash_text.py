@@ -32,6 +32,7 @@ class CrashStory:
         preset: the weakest adversary that leaves such a state. cause: its class.
         is_recovery: the crash took nothing that was promised: what is found is handled wrongly.
         barriers: each of them alone leaves no failing state; empty where none does, or none is needed.
+        is_partial: they leave none in this preset, and some under ``posix``.
         compared: whatever outside the process could see of its barriers, the recorder inside saw too.
         lies: in that preset a sync may save nothing, so that none is missing.
         named: the operations that were lost; with `are_survivors` those that were not, where they are fewer.
@@ -54,6 +55,7 @@ class CrashStory:
     named: tuple[str, ...] = ()
     are_survivors: bool = False
     at_stake: int = 0
+    is_partial: bool = False
 
     def lines(self) -> tuple[str, ...]:
         """The story, line by line."""
@@ -82,6 +84,8 @@ class CrashStory:
         elif self.barriers:
             yield f"missing barrier: {self.barriers[0]}"
             yield from (f"             or: {each}" for each in self.barriers[1:])
+            if self.is_partial:
+                yield f"             (it mends every state under {self.preset}; under posix more is missing)"
             if not self.compared:
                 yield "             (barriers seen in process only: a sync made by a C extension would not be known)"
         else:

@@ -66,9 +66,6 @@ NOT_SWEPT = frozenset(
 )
 """What scenarios show, or a sweep by another clause or over records at the edges of pages (``test_crash_matrix``)."""
 
-NOT_OFFERED = frozenset({"dur.lock_file_is_synced_for_the_directory"})
-"""Where the shortest thing is found in a second life, and no sync of that life alone mends all states of it."""
-
 SUBJECTS = {
     "log": ".jsonl",
     "temporary file": ".tmp",
@@ -107,7 +104,7 @@ def test_a_planted_fault_is_explained_by_its_cause(name: str) -> None:
         return
     story = found.story
     assert (story.preset, story.cause) == (expected.weakest, OTHERWISE.get(name, expected.cause))
-    if not expected.barrier or name in NOT_OFFERED:
+    if not expected.barrier:
         assert story.barriers == ()
         return
     assert not story.is_recovery
@@ -117,6 +114,6 @@ def test_a_planted_fault_is_explained_by_its_cause(name: str) -> None:
 
 def test_the_handful_is_among_them() -> None:
     """What `make test` explains is planted, and covers more than half of the classes."""
-    assert set(ALWAYS) <= set(TOLD) - NOT_SWEPT - NOT_OFFERED - OTHERWISE.keys()
-    assert NOT_SWEPT | NOT_OFFERED | OTHERWISE.keys() <= TOLD.keys()
+    assert set(ALWAYS) <= set(TOLD) - NOT_SWEPT - OTHERWISE.keys()
+    assert NOT_SWEPT | OTHERWISE.keys() <= TOLD.keys()
     assert len({TOLD[name].crash.cause for name in ALWAYS if TOLD[name].crash is not None}) >= 5  # type: ignore[union-attr]

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.contract import SessionHeader
+from conformance.drivers.execution import run_program
 from conformance.machines.barriers import Barrier
 from conformance.machines.explaining import Explained, Explainer
 from conformance.machines.faulting import FaultSweep
 from conformance.machines.job import Finding
-from conformance.model.operations import Crash
+from conformance.model.operations import (
+    Crash,
+    Create,
+    Flush,
+    ListSessions,
+    OpenInstance,
+    OpenSession,
+    Program,
+)
 from conformance.report.crash_text import CrashStory, hexdump
 from tests.unit.machines.laboratories import DUR, FAULT, TORN, first_finding, job_for
 
@@ -124,6 +134,26 @@ def test_the_explanation_names_what_survived() -> None:
     assert (story.are_survivors, story.named, story.at_stake) == (True, (), 2)
     assert "survived: nothing of 2 disk operations that were not durable yet" in story.lines()
     assert sum(line.endswith(": lost") for line in story.table) == 2
+
+
+def test_a_barrier_that_mends_the_preset_alone_is_offered_as_such() -> None:
+    """The log's name is never synced, and in a second life nor is that of its directory, which ext4 forgives."""
+    header = SessionHeader(id="s", created_at=0)
+    program = Program(
+        (
+            *(OpenInstance(1), Create(1, 1, header), Crash("kill")),
+            *(OpenInstance(2), OpenSession(2, 2, "s", "write"), Create(2, 3, header), Flush(3)),
+            *(Crash("ext4", lost=((18, "entry", 0),)), OpenInstance(3), ListSessions(3)),
+        )
+    )
+    with job_for(f"{DUR}:lock_file_is_synced_for_the_directory") as job:
+        violation = run_program(job.backend, program, job.workspace.fresh_root()).violation
+        assert violation is not None
+        found = Explainer(job, PRESETS).explain(Finding(violation.clause, program, violation))
+    assert found is not None
+    assert (found.story.preset, found.story.is_partial) == ("ext4", True)
+    assert any("fsync(directory s)" in each for each in found.story.barriers)
+    assert any("it mends every state under ext4; under posix more is missing" in line for line in found.lines)
 
 
 def test_where_syncs_lie_no_barrier_is_missing() -> None:
