@@ -67,15 +67,65 @@ HANDFUL = (
 
 SCENARIOS_ONLY = frozenset(
     {
+        "close.context_swallows_a_cancellation",
+        "close.create_in_flight_opens_the_storage_again",
+        "close.list_is_one_page",
+        "dur.leaving_by_an_exception_syncs_nothing",
+        "dur.reading_repairs",
+        "dur.repair_moves_the_log_away",
+        "dur.repair_replaces_without_fsync",
+        "dur.repair_rewrites_in_place",
+        "fault.large_batch_is_written_in_parts_that_count",
+        "fault.link_that_failed_is_made_again",
+        "fault.long_batch_is_written_in_parts_that_count",
+        "fault.remains_that_stay_are_written_behind",
         "fault.task_outlives_the_service",
         "fault.thread_outlives_the_service",
-        "fault.undoing_waits_for_the_next_call",
-        "fault.write_that_ends_a_line_counts_as_whole",
+        "flush.failed_sweep_is_a_success",
+        "flush.failed_sweep_names_nobody",
+        "flush.failed_sweep_tells_of_the_first",
+        "flush.first_failure_ends_the_sweep",
+        "flush.sweep_does_not_ask_how_a_close_ended",
+        "flush.sweep_does_not_look_back",
+        "flush.sweep_forgets_how_a_later_close_ended",
+        "fmt.any_mark_makes_ignorable",
+        "fmt.ignorable_event_loses_its_keys",
+        "fmt.refused_type_leaves_the_events_before_it",
+        "fresh.listing_is_cached",
+        "id.bomb_is_decoded_whole",
+        "id.parser_s_error_reaches_who_reads_on",
+        "id.working_directory_is_made",
+        "json.date_accepted_as_text",
+        "json.deep_nesting_cut",
+        "json.long_line_ends_the_log",
+        "json.minus_zero_loses_its_sign",
+        "live.flush_trips_over_what_came_later",
+        "live.memory_is_the_limit",
+        "live.nobody_joins_a_window",
+        "live.signal_joins_the_one_under_way",
+        "live.unstorable_event_is_skipped",
+        "mat.reader_follows_the_path",
+        "own.empty_append_is_waved_through",
+        "own.idle_owner_is_put_out",
+        "own.next_writer_goes_on_where_the_last_one_was",
+        "read.offset_has_another_name",
+        "rev.revision_is_of_size_and_time",
+        "rev.revision_never_goes_back",
+        "seq.bool_is_an_int",
+        "seq.empty_batch_materialises",
+        "seq.log_is_tidied_a_minute_later",
+        "svc.header_stays_the_callers",
+        "svc.headers_are_kept_by_id",
+        "torn.line_without_its_end_is_shown_and_cut",
+        "torn.nul_is_corruption",
+        "torn.readers_see_less_during_the_repair",
+        "torn.repair_cuts_the_whole_batch",
+        "torn.syncs_before_it_repairs",
     }
 )
-"""Mutants that scenarios or sweeps find, and the machine not for every seed: no machine counts what a store in memory
-leaves, what a failed append left shows only where the process dies before anything else is called, and a write has to
-end at one place of many."""
+"""Mutants that only scenarios or sweeps find within these sizes. They take what nobody draws (pages, long lines, long
+batches), rare calls in one order, a crash or a fault at one place of many, or a look at what a store in memory leaves.
+The set is meant to become smaller."""
 
 ON_FAILING_STORAGE = frozenset({"svc.list_ends_at_what_may_not_be_read", "svc.list_throws_what_one_file_met"})
 """Mutants that show only where storage fails, though others show what their clause is about by damage."""
