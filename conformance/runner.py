@@ -21,7 +21,7 @@ from conformance.drivers.errors import KitError, NotMeasured, SetupError, Undeci
 from conformance.drivers.execution import ProgramResult, run_program
 from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.journal import Journal
-from conformance.drivers.resting import old_objects_at_rest
+from conformance.drivers.resting import exhaustion_unheard, old_objects_at_rest
 from conformance.drivers.watchdog import Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding, Job, MachineSpec
@@ -230,7 +230,7 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
     begun = time.monotonic()
     journal = Journal(plan.settings.state)
     try:
-        with Workspace() as workspace, Watchdog() as watchdog:
+        with Workspace() as workspace, Watchdog() as watchdog, exhaustion_unheard():
             run = _Run(plan, item, workspace, journal, watchdog)
             events += _found_by(run, share if share is not None else _share(plan, item))
     finally:
