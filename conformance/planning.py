@@ -64,7 +64,7 @@ class Profile:
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        "smoke": Profile(2.4, 20, Tier(calls=2, second_lives=1)),
+        "smoke": Profile(1.8, 20, Tier(calls=2, second_lives=1)),
         "default": Profile(44.0, 600, Tier(calls=4, second_lives=3)),
         "ci": Profile(270.0, 6_000, Tier(calls=5, second_lives=3, recovery_crashes=3), thorough=True),
         "nightly": Profile(1_700.0, 1_000_000, Tier(calls=6, second_lives=4, recovery_crashes=4), thorough=True),
