@@ -75,7 +75,7 @@ def missing_barriers(
     deadline = time.monotonic() + seconds
     trace = recorded.frozen.trace
     candidates = list(_candidates(trace, lost))
-    partial: list[tuple[Barrier, ...]] = []
+    partial: dict[tuple[tuple[int, bool], ...], tuple[Barrier, ...]] = {}
     for together in (1, 2):
         found: list[tuple[Barrier, ...]] = []
         settled: set[tuple[tuple[int, bool], ...]] = set()
@@ -90,12 +90,12 @@ def missing_barriers(
             if preset == "posix" or _holds(recorded, "posix", barriers, conforms, deadline):
                 found.append(barriers)
                 settled.add(subject)
-            elif together == 1:
-                partial.append(barriers)
+            elif together == 1 and time.monotonic() <= deadline:
+                # It was seen to fail, and not only left untried.
+                partial.setdefault(subject, barriers)
         if found:
             return Remedy(tuple(found))
-    first = {tuple((each.ino, each.directory) for each in barriers): barriers for barriers in reversed(partial)}
-    return Remedy(tuple(reversed(first.values())), is_partial=bool(partial))
+    return Remedy(tuple(partial.values()), is_partial=bool(partial))
 
 
 def _candidates(trace: Trace, lost: Sequence[int]) -> Iterator[Barrier]:
