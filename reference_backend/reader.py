@@ -39,6 +39,7 @@ class LogReader:
         self._mutex = threading.Lock()
         self._pin: Artifact | None = None
         self._shown: Mark | None = None
+        self._has_read = False
         self._check = stored_check(place.session_id, place.file)
         self._decoded: tuple[bytes, list[SessionEvent]] | None = None
 
@@ -136,8 +137,11 @@ class LogReader:
     def _read_stored(self, view: View, offset: int, length: int | None) -> list[SessionEvent]:
         codec, artifact, log = self._store.codec, view.artifact, view.log
         elsewhere = self._is_elsewhere(artifact)
+        # What the open found has not been shown to anybody: a failed append may have stood there, and been taken back
+        # since. It has to be found again only in another file, where it tells a repaired copy from another session.
+        earlier = self._shown if self._has_read or elsewhere else None
         try:
-            mark = codec.mark(artifact.source, artifact.block, log, self._shown)
+            mark = codec.mark(artifact.source, artifact.block, log, earlier)
         except Damage as error:
             if elsewhere and not self._owns:
                 raise self._gone() from error
@@ -149,7 +153,7 @@ class LogReader:
                 events = codec.read(artifact.source, artifact.block, log, offset, stop, self._check)
             except Damage as error:
                 raise self._place.corruption(str(error)) from error
-        self._shown = mark
+        self._shown, self._has_read = mark, True
         if elsewhere:
             self._pin_to(artifact)
         return events

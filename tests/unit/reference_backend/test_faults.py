@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.contract import Backend, SessionEvent, SessionHeader, SessionPersistenceNotFoundError
+from conformance.contract import (
+    Backend,
+    SessionEvent,
+    SessionHeader,
+    SessionPersistenceCorruptionError,
+    SessionPersistenceNotFoundError,
+)
 from reference_backend import JsonlPersistence, jsonl, jsonl_raw
 from reference_backend.handle import WriteHandle
 from tests.unit.reference_backend.faults import READING, WRITING, Faults, faults
@@ -229,6 +235,27 @@ async def test_an_append_that_cannot_be_undone_stays_unseen(
     assert await reader.read() == batch(0, 2) + batch(2, 1, "another")
     await service.close()
     assert await (await backend.open(tmp_path).open("s", "read")).read() == batch(0, 2) + batch(2, 1, "another")
+
+
+@both
+@on_a_loop
+async def test_another_instance_opened_beside_a_failed_append_reads_the_log(
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FRESH-04, READ-03: what an open finds nobody was shown; that what a read showed is gone every later one says."""
+    service, elsewhere = backend.open(tmp_path), backend.open(tmp_path)
+    handle = await service.create(HEADER)
+    await handle.append(batch(0, 2))
+    with faults(monkeypatch, ("fdatasync", "ftruncate"), 1, sticky=True), pytest.raises(OSError, match="error"):
+        await handle.append(batch(2, 1, "failed"))
+    opened, shown = await elsewhere.open("s", "read"), await elsewhere.open("s", "read")
+    assert await shown.read() == batch(0, 2) + batch(2, 1, "failed")
+    await handle.flush()
+    assert await opened.read() == batch(0, 2)
+    with pytest.raises(SessionPersistenceCorruptionError, match="3 events that were read here"):
+        await shown.read()
+    await service.close()
+    await elsewhere.close()
 
 
 @both
