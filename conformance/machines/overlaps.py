@@ -201,7 +201,7 @@ class _Maker:
         self.ends = choices.draw(4, "ends") == 3 and not self.fails
         self.instances = [1]
         self.operations.append(OpenInstance(1))
-        if self.shared and not self.fails and choices.draw(4, "two instances") == 3:
+        if self.shared and choices.draw(4, "two instances") == 3:
             self.instances.append(2)
             self.operations.append(OpenInstance(2))
         for number in range(1 + choices.draw(3, "sessions")):

@@ -57,6 +57,8 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     handle = judge.world.handles.get(getattr(op, "handle", -1))
     session = _session(judge, op, handle) if not isinstance(op, ListSessions) else _listed(judge, found)
     mishap = None if session is None else trouble.mishaps.get(session.serial)
+    if isinstance(op, Read) and handle is not None and refuses_what_shrank(trouble, handle, outcome):
+        return ""
     if trouble.now:
         return aimed_rules.blamed(judge, trouble, op) or _while_failing(trouble, op, outcome)
     if isinstance(outcome, Raised):
@@ -130,8 +132,6 @@ def _rejected(
         return "OWN-07" if mishap is not None and mishap.close_failed else None
     if isinstance(op, Append | Flush | Close | Leave) and grip is not None and (grip.rejected or grip.spendable):
         return "FAULT-02"
-    if isinstance(op, Read) and handle is not None and kind != "Hung" and _may_have_shrunk(handle):
-        return ""
     if isinstance(op, Create | OpenSession) and mishap is None:
         instance = judge.world.instances.get(op.instance)
         name = op.header.id if isinstance(op, Create) else op.session
@@ -150,8 +150,18 @@ def _rejected(
     return "FAULT-08"
 
 
-def _may_have_shrunk(handle: Handle) -> bool:
-    """Whether a reader has shown events that a failed close may have lost: it has to say so, and never goes back."""
+def refuses_what_shrank(trouble: Trouble, handle: Handle, outcome: Outcome) -> bool:
+    """Whether a read raised where its handle may have met events that are gone since: it must never go back (READ-03).
+
+    They may be those that a failed close lost, or what another instance's append stored before it failed: FAULT-01
+    hides the latter from readers of its own instance only.
+    """
+    if not isinstance(outcome, Raised) or outcome.error.kind == "Hung":
+        return False
+    return _lost_by_a_close(handle) or trouble.met_a_ghost(handle.number, handle.instance, handle.session.serial)
+
+
+def _lost_by_a_close(handle: Handle) -> bool:
     recovery = handle.session.recovery
     if recovery is None or not recovery.damage.fault:
         return False

@@ -38,7 +38,7 @@ from conformance.model.operations import (
 )
 from conformance.model.state import Handle, Session, World
 from conformance.model.transitions import Standing, cover, end_handle, end_ownership, materialise, standing
-from conformance.model.trouble import Grip, Trouble
+from conformance.model.trouble import Grip, Span, Trouble
 from conformance.model.values import plain
 from conformance.model.words import names_session
 
@@ -97,6 +97,12 @@ def note(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
             grip.spendable = grip.spendable or bool(told_of)
 
 
+def note_look(world: World, op: Operation, span: Span) -> None:
+    """A call resolved that was in flight then: its handle may have met what a failed append left."""
+    if world.trouble is not None and isinstance(op, OpenSession | Read):
+        world.trouble.look(op.handle, span)
+
+
 # -- calls that reject because of a fault ---------------------------------------------------------
 
 
@@ -144,7 +150,7 @@ def _failed_append(judge: Judge, trouble: Trouble, op: Append, error: ErrorView)
     session = handle.session
     if not batch_refusals(op.events, len(session.log), judge.capabilities).must and op.events:
         batch = plain(op.events)
-        trouble.mishap(session.serial).ghosts.append(batch)
+        trouble.mishap(session.serial).haunt(batch, handle.instance, judge.world.span[0])
         session.refused, session.refused_by = batch, "FAULT-01"
         _may_be_seen(judge.world, session)
     session.tag("FAULT-01")

@@ -157,6 +157,7 @@ def _is_aside(judge: Judge, trouble: Trouble, op: Operation) -> bool:
 def _settle_append(judge: Judge, trouble: Trouble, handle: Handle, op: Append) -> None:
     mishap, grip = trouble.mishap(handle.session.serial), trouble.grip(handle.number)
     mishap.hidden = []
+    mishap.lay(judge.world.span[1])
     if mishap.ghosts and not trouble.now:
         mishap.swapped = not fault_blame.is_one_of(op.events, mishap.ghosts)
         if not mishap.swapped:

@@ -221,13 +221,16 @@ class Judge:
         self._calls[event.call] = call
         self.world.step += 1
         self.world.now = event.at
+        self.world.span = ((self.world.step, 0), (self.world.step, 0))
         if self.world.live:
             live_flow.advance(self)
         self._note_subject(event)
         view_rules.take_floors(self, call)
         if isinstance(event.operation, Overlap):
             places = {number: (each.instance, each.session.id) for number, each in self.world.handles.items()}
-            self.phase = Phase(event, places, 0 if self.capabilities.loop == "simulated" else REAL_INSTANT)
+            self.phase = Phase(
+                event, places, self.world.step, 0 if self.capabilities.loop == "simulated" else REAL_INSTANT
+            )
             overlap_rules.begin(self, self.phase)
 
     def _note_subject(self, event: Invocation) -> None:
@@ -296,6 +299,8 @@ class Judge:
         """A call in a world in which storage has failed, or may."""
         op = call.operation
         fault_rules.note(self, op, event.faults)
+        if self.alone and not isinstance(outcome, Raised):
+            fault_rules.note_look(self.world, op, self.world.span)
         self._aliases = fault_rules.aliases(self.world, op)
         if fault_rules.failed(self, op, outcome):
             self._aliases = {}

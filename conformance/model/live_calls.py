@@ -258,7 +258,7 @@ def barrier(judge: Judge, op: Operation, session: Session, outcome: Outcome) -> 
     if broken is not None:
         return _broken_barrier(judge, op, session, owner, broken, outcome)
     if isinstance(outcome, Raised):
-        return _failed_barrier(judge, op, session, live, outcome.error, clause)
+        return _failed_barrier(judge, op, owner, live, outcome.error, clause)
     judge.witness(*(("LIVE-04", "LIVE-05") if live.failed else (clause,)))
     promote(judge, session, len(live.waiting), "LIVE-05" if live.failed else clause)
     live.held = live.failed = False
@@ -266,7 +266,8 @@ def barrier(judge: Judge, op: Operation, session: Session, outcome: Outcome) -> 
     return False
 
 
-def _failed_barrier(judge: Judge, op: Operation, session: Session, live: Live, error: ErrorView, clause: str) -> bool:
+def _failed_barrier(judge: Judge, op: Operation, owner: Handle, live: Live, error: ErrorView, clause: str) -> bool:
+    session = owner.session
     if not error.fault:
         if isinstance(op, FlushInstance | CloseInstance):
             return False
@@ -282,7 +283,7 @@ def _failed_barrier(judge: Judge, op: Operation, session: Session, live: Live, e
     if isinstance(op, Close | CloseInstance) and judge.world.trouble is not None:
         # What was on its way may be stored or not, from the front.
         batch = [each.event for each in live.waiting]
-        judge.world.trouble.mishap(session.serial).ghosts.append(batch)
+        judge.world.trouble.mishap(session.serial).haunt(batch, owner.instance, judge.world.span[0])
         live.waiting.clear()
         live.lost = True
     return False

@@ -79,7 +79,11 @@ def _landed(phase: Phase, flight: Flight) -> bool | None:
             continue
         at = first - each.op.offset
         if 0 <= at < len(value):
-            return same(given[0], value[at])
+            is_there = same(given[0], value[at])
+            if is_there and phase.meets_faults and each.instance != flight.instance:
+                # It may have failed as well, and others may see what it left until that is taken back.
+                continue
+            return is_there
         here = each.instance == flight.instance and each.begin > flight.end
         if here and at >= len(value) and (each.op.length is None or at < each.op.length):
             return False
@@ -148,7 +152,8 @@ def _cancelled_append(
         trouble = judge.world.trouble
         if trouble is not None and isinstance(flight.op.events, list) and all(map(is_event, flight.op.events)):
             # It may have failed, and left something for others to see.
-            trouble.mishap(handle.session.serial).ghosts.append(plain(flight.op.events))
+            mishap = trouble.mishap(handle.session.serial)
+            mishap.haunt(plain(flight.op.events), handle.instance, judge.world.span[0])
     if not handle.closed:
         handle.disturbed = handle.disturbed or "SEQ-08"
 

@@ -29,6 +29,7 @@ from conformance.model.operations import (
 )
 from conformance.model.overlap import LOOKS
 from conformance.model.overlap_cancelled import cancelled, note_promise, remember, settle
+from conformance.model.overlap_failed import witness_failing_append
 from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import MISSING, arrange
 from conformance.model.races import judge_races
@@ -63,6 +64,8 @@ def begin(judge: Judge, phase: Phase) -> None:
             seen, certain = world.visible(number, session.id)
             if seen is session and certain:
                 phase.floors[number, session.serial] = session.floor(number)
+    if world.trouble is not None:
+        phase.haunted = {serial: len(each.hauntings) for serial, each in world.trouble.mishaps.items()}
     phase.shown = {number: handle.shown for number, handle in world.handles.items()}
     phase.ended = frozenset(number for number, instance in world.instances.items() if instance.closed)
     phase.closed = frozenset(number for number, handle in world.handles.items() if handle.closed)
@@ -91,6 +94,9 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     if phase is None:
         return
     flights = phase.made()
+    for each in flights:
+        if each.resolved:
+            fault_rules.note_look(judge.world, each.op, phase.span(each))
     judge_races(judge, phase)
     landed = settle(phase)
     for each in flights:
@@ -110,6 +116,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         _give_up(judge, phase, flights)
         return
     for flight in order.flights:
+        judge.world.span = phase.span(flight)
         if flight.part is not None:
             judge.about(flight.ended)
             _swept(judge, phase, flight, flight.part)
@@ -123,7 +130,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             if flight.resolved:
                 if overlap_views.is_made_beside_a_change(phase, flight):
                     judge.witness("FRESH-03")
-                overlap_views.witness_failing_append(judge, phase, flight)
+                witness_failing_append(judge, phase, flight)
         elif ended is not None:
             _note_hurried(judge, phase, flight)
             judge.redo(flight.begun, ended, _situation(judge, phase, flight))

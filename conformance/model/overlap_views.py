@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import overlap_live
+from conformance.model import fault_blame, overlap_live
 from conformance.model.batches import is_event, range_is_bad
 from conformance.model.blame import promised
 from conformance.model.history import SnapshotView
@@ -25,6 +25,7 @@ from conformance.model.operations import (
     OpenSession,
     Read,
 )
+from conformance.model.overlap_failed import ghosts, stranger, witness_failing_append
 from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import settled
 from conformance.model.state import Handle, Session
@@ -116,10 +117,12 @@ def _least(judge: Judge, phase: Phase, view: Flight, session: Session) -> int:
         if each.resolved and (own or any(_covers(bar, each) and bar.before(view) for bar in phase.changes())):
             found = max(found, length)
     found = max(found, overlap_live.least(phase, view, session))
-    for each in phase.of(session.id):
-        if isinstance(each.op, Read) and each.instance == view.instance and each.before(view):
-            found = max(found, _reaches(each))
-    return found
+    reads = [each for each in phase.of(session.id) if isinstance(each.op, Read) and each.instance == view.instance]
+    seen = max((_reaches(each) for each in reads if each.before(view)), default=0)
+    if seen > found and ghosts(judge, phase, view, session):
+        # What it saw of an append that failed may go again.
+        seen = min(seen, phase.lengths.get(session.serial, 0))
+    return max(found, seen)
 
 
 def _covers(barrier: Flight, append: Flight) -> bool:
@@ -186,77 +189,61 @@ def _read(judge: Judge, phase: Phase, view: Flight) -> None:
     least, most = _least(judge, phase, view, session), _most(phase, view, session)
     wanted = f"a prefix of the log, of {least} to {most} events, from seq {op.offset} on"
     if not isinstance(value, list):
+        trouble = judge.world.trouble
+        if trouble is not None and fault_blame.refuses_what_shrank(trouble, handle, view.outcome):
+            return
         judge.fail(_beside_a_repair(phase, view, session) or "FRESH-03", wanted)
     if op.length is not None and len(value) > op.length:
         judge.fail("READ-01", f"at most {op.length} events", f"returned {log_text(value)}")
-    _compare(judge, phase, view, handle, value, most, wanted)
-    _measure(judge, phase, view, handle, value, least, wanted)
-    handle.shown = max(handle.shown, _reaches(view))
+    haunted = _compare(judge, phase, view, handle, value, most, wanted)
+    _measure(judge, phase, view, handle, value, least, wanted, haunted=haunted)
+    # What others saw of an append that then failed may go again.
+    upto = min(_reaches(view), len(session.log))
+    handle.shown = max(handle.shown, upto)
     if value:
-        session.show(handle.instance, _reaches(view))
+        session.show(handle.instance, upto)
 
 
 def _compare(
     judge: Judge, phase: Phase, view: Flight, handle: Handle, value: list[Any], most: int, wanted: str
-) -> None:
-    """Each event that is there is the one that was appended, and was called before the read ended."""
+) -> bool:
+    """Each event that is there is the one that was appended, and was called before the read ended.
+
+    Returns whether it ends with what another instance failed to append.
+    """
     session, offset = handle.session, view.op.offset
     exact = judge.capabilities.numbers == "exact"
+    haunted = False
     for place, event in enumerate(value):
         seq = offset + place
         due = session.log[seq] if seq < min(len(session.log), most) else None
         if due is not None and same(due, event, exact=exact):
+            if haunted:
+                judge.fail("FRESH-03", wanted, note=f"at seq {seq}: it stands behind events of an append that failed")
             continue
-        if due is None and any(same(ghost, event) for ghost in _ghosts(judge, phase, view, session)):
+        # Behind the log as it was, what failed stands until another append takes its place.
+        behind = due is None or seq >= phase.lengths.get(session.serial, 0)
+        if behind and any(same(ghost, event) for ghost in ghosts(judge, phase, view, session)):
+            haunted = True
             continue
-        clause, note = _stranger(phase, session, seq, event)
+        clause, note = stranger(phase, session, seq, event)
         if not clause and due is not None:
             clause, note = "SEQ-01", first_difference(due, event, "event", exact=exact)
         judge.fail(clause or "FRESH-03", wanted, note=f"at seq {seq}: {note or 'no such event was appended by then'}")
     witness_failing_append(judge, phase, view)
-
-
-def witness_failing_append(judge: Judge, phase: Phase, view: Flight) -> None:
-    """Witness READ-06 where a read was made while, or at the same time as, an append to its session that failed.
-
-    Where calls never wait such an append has failed by the time at which the read begins.
-    """
-    if not isinstance(view.op, Read) or view.session is None:
-        return
-    for each in phase.of(view.session):
-        if each.shows_fault and isinstance(each.op, Append) and (view.overlaps(each) or view.races(each)):
-            judge.witness("READ-06")
-            return
-
-
-def _ghosts(judge: Judge, phase: Phase, view: Flight, session: Session) -> list[Any]:
-    """Events of other instances' appends that failed: what these left in storage others may see."""
-    if judge.world.trouble is None:
-        return []
-    failed = [
-        each
-        for each in phase.of(session.id)
-        if isinstance(each.op, Append) and isinstance(each.op.events, list) and each.instance != view.instance
-    ]
-    return [plain(event) for each in failed if each.shows_fault or each.cancelled for event in each.op.events]
-
-
-def _stranger(phase: Phase, session: Session, seq: int, event: Any) -> tuple[str, str]:
-    """The clause that an event breaks which is not in the log, where an append that did not succeed brought it."""
-    for each in phase.of(session.id):
-        if not isinstance(each.op, Append) or each.resolved or not isinstance(each.op.events, list):
-            continue
-        # What stands at another place than its own is no part of any log, whatever became of its append.
-        given = [one for one in each.op.events if is_event(one) and one["seq"] == seq]
-        if any(same(plain(one), event) for one in given):
-            if each.cancelled:
-                return "SEQ-08", "it is of an append that was cancelled, and is not in the log"
-            return ("READ-06" if each.shows_fault else "SEQ-09"), "it is of an append that then failed"
-    return "", ""
+    return haunted
 
 
 def _measure(
-    judge: Judge, phase: Phase, view: Flight, handle: Handle, value: list[Any], least: int, wanted: str
+    judge: Judge,
+    phase: Phase,
+    view: Flight,
+    handle: Handle,
+    value: list[Any],
+    least: int,
+    wanted: str,
+    *,
+    haunted: bool,
 ) -> None:
     """It is no shorter than it must be, and ends between two batches."""
     session, op = handle.session, view.op
@@ -275,7 +262,7 @@ def _measure(
     upto = op.offset + len(value)
     before = phase.lengths.get(session.serial, 0)
     inside = before < upto < len(session.log) and upto not in session.starts and session.recovery is None
-    if came_short and value and inside:
+    if came_short and value and inside and not haunted:
         judge.fail(
             "SEQ-05", wanted, note=f"it ends at seq {upto}, inside a batch: an append is there whole or not at all"
         )
@@ -338,12 +325,12 @@ def _snapshot(judge: Judge, phase: Phase, view: Flight, session: Session, value:
     overlap_live.shown(judge, phase, view, session, count if type(count) is int else 0)
     least, most = _least(judge, phase, view, session), _most(phase, view, session)
     if count is not None:
-        most += len(_ghosts(judge, phase, view, session))
+        most += len(ghosts(judge, phase, view, session))
         if type(count) is not int or not least <= count <= most:
             is_short = type(count) is int and count < least
             lost = (_hurried_barrier(phase, view, session, count) or promised(session, count)) if is_short else ""
             judge.fail(lost or "FRESH-02", f"event_count from {least} to {most}", f"event_count={count!r}")
-        session.show(view.instance or 0, count)
+        session.show(view.instance or 0, min(count, len(session.log)))
     judge.witness("FRESH-02")
 
 

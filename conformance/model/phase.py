@@ -30,6 +30,7 @@ from conformance.model.operations import (
     Read,
     Step,
 )
+from conformance.model.trouble import Span
 
 _ON_HANDLES = (Append, Flush, Close)
 _BY_HANDLE = (Read, *_ON_HANDLES)
@@ -139,22 +140,26 @@ class Phase:
     """The calls of one overlap, in the order in which they began.
 
     Attributes:
-        begun: the overlap itself. instant: as of each of its flights.
+        begun: the overlap itself. step: that of the model when it began. instant: as of each of its flights.
         places: handle -> (instance, session id), of the handles that there were before, and those made meanwhile.
         floors: (instance, session serial) -> how many events a call of that instance had to see when it began.
         lengths: session serial -> how many events its log had then, with what waited for it.
+        haunted: session serial -> how often an append to it had failed by then.
         waiting: session serial -> the instance of its owner, where published events waited then.
         signalled: ids of the sessions that the hub has to do with in it, or that had something waiting.
         shown: handle -> how many events its reads had shown by then.
         ended, closed: the instances and the handles that were closed by then.
         rested: the place at which the backend had come to rest.
+        meets_faults: storage failed in one of its calls.
     """
 
     begun: Invocation
     places: dict[int, tuple[int, str]]
+    step: int
     instant: int = 0
     floors: dict[tuple[int, int], int] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
+    haunted: dict[int, int] = field(default_factory=dict)
     waiting: dict[int, int] = field(default_factory=dict)
     signalled: set[str] = field(default_factory=set)
     shown: dict[int, int] = field(default_factory=dict)
@@ -163,9 +168,9 @@ class Phase:
     flights: list[Flight] = field(default_factory=list)
     time: int = 0
     rested: int = NEVER
+    meets_faults: bool = False
     _open: dict[tuple[int, int], Flight] = field(default_factory=dict)
     _made: _Made | None = None
-    _meets_faults: bool = False
 
     def take(self, event: Event) -> None:
         """A call begins or ends."""
@@ -174,7 +179,7 @@ class Phase:
             flight = self._open.pop((event.client, event.step))
             flight.ends(event, self.time)
             self._made = None
-            self._meets_faults = self._meets_faults or bool(event.faults)
+            self.meets_faults = self.meets_faults or bool(event.faults)
             return
         op = event.operation
         if not event.client and self.rested == NEVER:
@@ -208,13 +213,17 @@ class Phase:
             last: the call whose completion is taken for it.
         """
         end = last or flight
-        if end.ended is None or not self._meets_faults:
+        if end.ended is None or not self.meets_faults:
             return end.ended
         met = [each for each in self.flights if each.ended is not None and flight.begin < each.end <= end.end]
         if not end.shows_fault:
             met = [each for each in met if not each.shows_fault]
         faults = tuple(fault for each in met if each.ended is not None for fault in each.ended.faults)
         return end.ended if faults == end.ended.faults else end.ended._replace(faults=faults)
+
+    def span(self, flight: Flight) -> Span:
+        """When it was in flight."""
+        return (self.step, flight.begin), (self.step, flight.end)
 
     def made(self) -> list[Flight]:
         """The calls that were made, in the order in which they began; not to be changed."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.contract import SessionHeader
 from conformance.model.aftermath import Aftermath, Recovery
 from conformance.model.live_state import Live
-from conformance.model.trouble import Trouble
+from conformance.model.trouble import Span, Trouble
 
 if TYPE_CHECKING:
     from conformance.model.adversities import Fail
@@ -277,6 +277,7 @@ class World:
         harmed: id -> the session with an artifact that was damaged.
         former: id -> the session that had it before, where damage took that one and it was created anew.
         now: the time of the latest event, in virtual microseconds.
+        span: from when to when the call that is judged was in flight.
         live: serial -> session, of those that have published to a handle.
         published: (instance, id) of the sessions on the hub of each instance.
         failing: how storage fails now, or None.
@@ -302,6 +303,7 @@ class World:
     harmed: dict[str, Session] = field(default_factory=dict)
     former: dict[str, Session] = field(default_factory=dict)
     now: int = 0
+    span: Span = ((0, 0), (0, 0))
     live: dict[int, Session] = field(default_factory=dict)
     published: set[tuple[int, str]] = field(default_factory=set)
     failing: Fail | None = None

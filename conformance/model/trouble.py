@@ -8,11 +8,30 @@ would have stored may be found by a later life, or by another instance, until so
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance.model.history import FaultView
 
 Batch = list[dict[str, Any]]
+
+Moment = tuple[int, int]
+"""A place in the history, which is finer than its times: the model's step, and within an overlap the phase's time."""
+
+Span = tuple[Moment, Moment]
+"""When a call began, and when it had ended."""
+
+
+class Haunting(NamedTuple):
+    """From when to when storage may have held what an append of this instance failed to store; None: to this day."""
+
+    ghost: Batch
+    instance: int
+    since: Moment
+    until: Moment | None = None
+
+    def meets(self, span: Span) -> bool:
+        """Whether a call may have met it."""
+        return self.since <= span[1] and (self.until is None or span[0] <= self.until)
 
 
 @dataclass(slots=True)
@@ -31,6 +50,7 @@ class Mishap:
         close_failed: its owner's close raised, and nobody owned it since.
         residue: ghosts of which a crash may have left something, though one fault only came between.
         residue_at: the seq at which they would begin.
+        hauntings: when ghosts, these and all before them, may have been in storage.
     """
 
     ghosts: list[Batch] = field(default_factory=list)
@@ -45,6 +65,16 @@ class Mishap:
     close_failed: bool = False
     residue: list[Batch] = field(default_factory=list)
     residue_at: int = 0
+    hauntings: list[Haunting] = field(default_factory=list)
+
+    def haunt(self, ghost: Batch, instance: int, since: Moment) -> None:
+        """An append of that instance failed, which had begun then."""
+        self.ghosts.append(ghost)
+        self.hauntings.append(Haunting(ghost, instance, since))
+
+    def lay(self, now: Moment) -> None:
+        """Another append took the place of every ghost."""
+        self.hauntings = [each._replace(until=now if each.until is None else each.until) for each in self.hauntings]
 
 
 @dataclass(slots=True)
@@ -71,6 +101,7 @@ class Trouble:
         listed: serial of the session that a listing is judged about, -1 for none.
         aim: id of the session whose artifact alone meets faults; "" where anything may.
         mishaps: serial of a session -> what happened to it. grips: number of a handle -> what is left of it.
+        looks: number of a handle -> its opens and reads that gave something.
     """
 
     now: tuple[FaultView, ...] = ()
@@ -79,6 +110,7 @@ class Trouble:
     aim: str = ""
     mishaps: dict[int, Mishap] = field(default_factory=dict)
     grips: dict[int, Grip] = field(default_factory=dict)
+    looks: dict[int, list[Span]] = field(default_factory=dict)
 
     @property
     def fails_now(self) -> bool:
@@ -97,6 +129,18 @@ class Trouble:
     def grip(self, handle: int) -> Grip:
         """That of a handle."""
         return self.grips.setdefault(handle, Grip())
+
+    def look(self, handle: int, span: Span) -> None:
+        """An open or a read of that handle gave something."""
+        self.looks.setdefault(handle, []).append(span)
+
+    def met_a_ghost(self, handle: int, instance: int, serial: int) -> bool:
+        """Whether a handle may have seen of this session what another instance failed to store."""
+        mishap = self.mishaps.get(serial)
+        if mishap is None:
+            return False
+        hauntings = [each for each in mishap.hauntings if each.instance != instance]
+        return any(each.meets(span) for span in self.looks.get(handle, ()) for each in hauntings)
 
     def forget(self, handle: int) -> None:
         """The handle has a new meaning, or none."""

@@ -23,7 +23,8 @@ CLAUSES = (
         needs=_FAILING,
         narrower_than=("SEQ-09",),
         reading="The cause is the fault itself or stands in the cause, context or group of what is raised; it is"
-        " never one of the contract's specific errors.",
+        " never one of the contract's specific errors. Other instances may see what a failed append left until another"
+        " append takes its place, and a reader that was opened or read meanwhile may raise from then on (READ-03).",
     ),
     Clause(
         id="FAULT-02",

@@ -69,12 +69,15 @@ def test_program_is_read_back_equal(seed: int, make: Make) -> None:
     assert Program.from_json(program.to_json()) == program
 
 
-def test_failing_storage_meets_cancelled_calls() -> None:
-    """Among programs on failing storage are those that cancel."""
+def test_failing_storage_meets_cancelled_calls_and_other_instances() -> None:
+    """Among programs on failing storage are those that cancel, and those in which another instance reads."""
     programs = [overlapping_program(SeededChoices(seed), FILES, fails=True) for seed in range(60)]
     assert all(any(isinstance(each, Fail) for each in program) for program in programs)
     cancelling = [program for program in programs if any(step.cancels for step in steps_of(program))]
     assert 5 < len(cancelling) < 40
+    assert {
+        step.call.instance for program in programs for step in steps_of(program) if isinstance(step.call, Stat)
+    } == {1, 2}
 
 
 def test_a_disposal_may_be_cancelled() -> None:

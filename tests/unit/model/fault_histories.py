@@ -170,6 +170,13 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "another instance may see what a failed append left, while nothing settled it": (
         *(*FAILED, up(2), opened(2, on=2), read(2, events(0, 2)), opened(3, on=2), read(3, events(0))),
     ),
+    "another instance's reader that met what a failed append left says that it is gone": (
+        *(*FAILED, up(2), opened(2, on=2), read(2, events(0, 2)), HEAL, append(1, events(1, mark="x")), flush(1)),
+        *(read(2, []).raises(BROKEN), opened(3, on=2), read(3, [*events(0), *events(1, mark="x")])),
+    ),
+    "the same, though nobody read what was there when it was opened": (
+        *(*FAILED, up(2), opened(2, on=2), HEAL, flush(1), read(2, []).raises(BROKEN), read(2, []).raises(BROKEN)),
+    ),
     "the same in a listing, though the latest fault came to another session": (
         *(*TWO, append(1, events(1)).meets(LANDED), opened(3, "t").meets(READ), HEAL, up(2)),
         listed(snap(2, 1), snap(1, 2, "t"), on=2),

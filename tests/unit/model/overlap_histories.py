@@ -17,7 +17,7 @@ from conformance.model.operations import Fail, Overlap
 from conformance.model.overlap import LOOKS
 from conformance.model.overlap import Step as Call
 from tests.unit.model.cases import Case, case
-from tests.unit.model.fault_histories import HEAL, WRITE
+from tests.unit.model.fault_histories import BROKEN, HEAL, WRITE
 from tests.unit.model.fault_histories import group as failing
 from tests.unit.model.histories import (
     CLOSED,
@@ -161,6 +161,11 @@ QUEUES = (
         "SEQ-05",
         *(*SEEN, together("a+ b+ a- b-", a=GAP, b=append(1, events(1)))),
         wrong=together("a+ b+ a- b-", a=GAP, b=append(1, events(1)).raises("RuntimeError")),
+    ),
+    case(
+        "FRESH-03",
+        *(*PAIR, FAIL, FIRST.meets(WRITE), HEAL, together("a+ r+ r- a-", a=OTHER, r=FULL)),
+        wrong=together("a+ r+ r- a-", a=OTHER, r=read(2, [*events(0, 2), *events(2, 1, "other ")])),
     ),
     case(
         "FRESH-03",
@@ -384,6 +389,27 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     ),
     "a cancelled sweep may have stored an empty session": (
         *(*ALONE, together("s+ s-", s=cancelled(sweep())), close(1), opened(2), read(2, [])),
+    ),
+    "another instance sees what a failed append left, and then no more": (
+        *(*PAIR, FAIL, together("a+ l+ r+ l- r- a-", a=FIRST.meets(WRITE), l=listed(snap(3, 1), on=2), r=FULL), HEAL),
+        together("f+ l+ l- f-", f=flush(1), l=listed(snap(3, 1), on=2)),
+        *(together("f+ l+ l- f-", f=flush(1), l=listed(snap(1, 2), on=2)), read(2, []).raises(BROKEN)),
+    ),
+    "what another instance's reader met of a failed append goes beside the next one": (
+        *(*PAIR, FAIL, together("a+ r+ r- a-", a=FIRST.meets(WRITE), r=FULL), HEAL),
+        together("a+ r+ r- a-", a=OTHER, r=read(2, []).raises(BROKEN)),
+    ),
+    "another instance sees what a failed append left beside the one that takes its place": (
+        *(*PAIR, FAIL, FIRST.meets(WRITE), HEAL, together("a+ r+ r- a-", a=OTHER, r=FULL)),
+        read(2, [*events(0), *events(1, 2, "other ")]),
+    ),
+    "what failed ends inside the batch that takes its place": (
+        *(*PAIR, FAIL, append(1, events(1)).meets(WRITE), HEAL),
+        together("a+ r+ r- a-", a=OTHER, r=read(2, events(0, 2))),
+    ),
+    "another instance sees what a cancelled append left that failed, and it is not there": (
+        *(*PAIR, FAIL),
+        together("a+ r+ r- a-", *look(events(0)), a=replace(cancelled(FIRST), faults=(WRITE,)), r=FULL),
     ),
     "behind a failing append the next one fails too, and storage heals": (
         *(*SEEN, FAIL, together("a+ b+ a- b-", a=FIRST.meets(WRITE), b=SECOND.meets(WRITE)), HEAL),

@@ -16,6 +16,7 @@ from tests.unit.model.fault_histories import (
     FAILED,
     HEAL,
     KILLED,
+    LANDED,
     ONE,
     READ,
     SHORT,
@@ -85,6 +86,21 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     "the batch is there twice": (
         "FAULT-02",
         (*FAILED, HEAL, append(1, events(1)), read(1, [*events(0, 2), *events(1)])),
+    ),
+    "a reader in the instance whose append failed says that something is gone": (
+        "FAULT-01",
+        (*FAILED, opened(2), HEAL, flush(1), read(2, []).raises(BROKEN)),
+    ),
+    "another instance's reader says that something is gone which was there before it": (
+        "FAULT-02",
+        (*FAILED, HEAL, append(1, events(1)), flush(1), up(2), opened(2, on=2), read(2, []).raises(BROKEN)),
+    ),
+    "another instance's reader says so which looked before and not meanwhile": (
+        "FAULT-02",
+        (
+            *(*STORED, up(2), opened(2, on=2), read(2, events(0)), append(1, events(1)).meets(LANDED), HEAL),
+            *(append(1, events(1)), flush(1), read(2, []).raises(BROKEN)),
+        ),
     ),
     "what a failed close loses was covered": (
         "FAULT-01",
