@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import select
+import selectors
 import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -33,6 +34,9 @@ LONGEST = 60.0
 """Wall seconds without an answer after which the process is ended."""
 
 _STATUS = Path("/proc/self/statm")
+
+_UNTOLD = 70
+"""What the process ends with where it could not even tell what went wrong."""
 
 Answer = dict[str, Any]
 """What comes back: ``outcome`` and the driver's time ``at`` after it, or the ``problem`` that the kit itself had."""
@@ -120,41 +124,59 @@ class Confined:
 
     def _line(self, until: float) -> bytes | None:
         """The next line that is sent; b"" where the other side has closed, None where nothing came in time."""
-        while b"\n" not in self._left:
-            left = until - time.monotonic()
-            ready = select.select([self._answers], [], [], left)[0] if left > 0 else []
-            if not ready:
-                return None
-            piece = os.read(self._answers, 1 << 16)
-            if not piece:
-                return b""
-            self._left += piece
+        # A backend that leaves its files open gives this pipe a number that ``select`` cannot take.
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._answers, selectors.EVENT_READ)
+            while b"\n" not in self._left:
+                left = until - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    return None
+                piece = os.read(self._answers, 1 << 16)
+                if not piece:
+                    return b""
+                self._left += piece
         line, _, self._left = self._left.partition(b"\n")
         return line
 
 
 def _serve(make: Callable[[], Performer], room: int, requests: int, answers: int) -> NoReturn:
     """Perform what is asked for until nobody asks any more; nothing of the copied process is cleaned up."""
+    status = _UNTOLD
     try:
         pages = int(_STATUS.read_text().split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + room
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        driver = make()
+        with _limited(limit):
+            driver = make()
         with open(requests, "rb") as lines:
             for line in lines:
                 asked = json.loads(line)
-                answer = _answer(driver, operation_from_json(asked["operation"]), asked["call"])
+                answer = _answer(driver, operation_from_json(asked["operation"]), asked["call"], limit)
                 _write_all(answers, json.dumps(answer).encode() + b"\n")
+        status = 0
     except BaseException:  # noqa: BLE001
         # Whatever it is, whoever asks has to hear of it: silence would be taken for the backend's death.
         _write_all(answers, json.dumps({"problem": traceback.format_exc()}).encode() + b"\n")
+        status = 0
     finally:
-        os._exit(0)
+        os._exit(status)
 
 
-def _answer(driver: Performer, operation: Operation, call: int | None) -> Answer:
+@contextmanager
+def _limited(limit: int) -> Iterator[None]:
+    """For what the backend does; the kit's own part there has to tell what came of it with whatever that takes."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
     try:
-        told = outcome_to_json(driver.perform(operation, call))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _answer(driver: Performer, operation: Operation, call: int | None, limit: int) -> Answer:
+    try:
+        with _limited(limit):
+            outcome = driver.perform(operation, call)
+        told = outcome_to_json(outcome)
     except MemoryError as error:
         told = outcome_to_json(Raised(ErrorView("MemoryError", "MemoryError", str(error))))
     except SetupError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ from conformance.model.operations import (
     Step,
 )
 from reference_backend import jsonl
+
+resource = pytest.importorskip("resource")
 
 pytestmark = pytest.mark.skipif(not can_confine(), reason="this system cannot limit the memory of a copied process")
 
@@ -89,6 +92,39 @@ def test_memory_is_limited(confine: Make, size: int, kind: str) -> None:
     outcome = confine(lambda _: Returned([len(bytearray(size))])).perform(CALL)
     assert (outcome.error.kind if isinstance(outcome, Raised) else "") == kind
     assert bytearray(ROOM * 2)
+
+
+def test_what_there_is_no_memory_left_for_is_told(confine: Make) -> None:
+    """The limit is the backend's alone: an answer that does not fit beside what it keeps is told all the same."""
+    kept: list[object] = []
+    answer = Returned([{"seq": each} for each in range(10_000)])
+
+    def fill(_: Operation) -> Outcome:
+        for size in (1 << 20, 1 << 16, 1 << 12, 64):
+            with suppress(MemoryError):
+                while True:
+                    kept.append(bytearray(size))
+        return answer
+
+    there = confine(fill)
+    assert there.perform(CALL) == answer
+    assert there.perform(CALL) == answer
+
+
+def test_files_that_a_backend_leaves_open_are_in_nobodys_way(confine: Make) -> None:
+    """Past a thousand open descriptors the process is asked as before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < 2_000:
+        pytest.skip(f"no more than {hard} files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2_000), hard))
+    first = os.open("/dev/null", os.O_RDONLY)
+    others = [os.dup(first) for _ in range(1_100)]
+    try:
+        assert confine(lambda _: Returned([1])).perform(CALL) == Returned([1])
+    finally:
+        for each in (first, *others):
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_death_is_an_outcome(confine: Make) -> None:
