@@ -13,7 +13,9 @@ from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from conformance.contract import Capabilities
+from conformance.drivers.descriptors import Orphans
 from conformance.drivers.watchdog import WallHang
+from conformance.drivers.workspace import PREFIX, scratch_parent
 from conformance.sim import BlockingJob, Choices, Env, RecordedChoices, SimLoop, Stuck, VirtualClock
 from conformance.sim.env import Clock
 
@@ -226,6 +228,11 @@ def _coroutine_name(task: asyncio.Task[Any]) -> str:
     return str(getattr(coroutine, "__qualname__", coroutine))
 
 
+_orphans = Orphans(f"{scratch_parent()}/{PREFIX}")
+"""Of this process: descriptors are all of one kind."""
+
+
 def host_for(capabilities: Capabilities, choices: Choices | None = None) -> Host:
-    """The loop that the backend registered for."""
+    """The loop that the backend registered for; the life of a backend begins with it."""
+    _orphans.life_begins()
     return RealHost() if capabilities.loop == "real" else SimHost(choices)

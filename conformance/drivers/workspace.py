@@ -1,6 +1,7 @@
 """Scratch roots for backends: on a memory file system where there is one, gone when the run ends.
 
-Nothing outside the workspace's own directory is written, and the directory is removed on ``close``.
+Nothing outside the workspace's own directory is written, and the directory is removed on ``close``. Whoever works there
+may have as many files open as the system allows.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from conformance.drivers.descriptors import make_room
 from conformance.sim.disk import real
 from conformance.sim.disk.materialise import clear
 
 MEMORY_FILE_SYSTEM = Path("/dev/shm")
+
+PREFIX = "torntail-"
+"""What the names of workspaces begin with."""
 
 
 def scratch_parent() -> Path:
@@ -33,8 +38,9 @@ class Workspace:
     """
 
     def __init__(self, parent: Path | None = None) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="torntail-", dir=parent or scratch_parent()))
+        self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent or scratch_parent()))
         self._count = 0
+        make_room()
 
     def fresh_root(self) -> Path:
         """The path of a root that does not exist yet."""
