@@ -50,6 +50,9 @@ OTHERWISE = {
 }
 """The class of the shortest thing that a whole sweep finds, where it is not that of the first one."""
 
+NOTHING_COVERED = frozenset({"dur.header_has_a_file_of_its_own"})
+"""Those of which the shortest thing that is found loses nothing below a barrier, so that none is offered."""
+
 NOT_SWEPT = frozenset(
     {
         "dur.found_data_is_not_synced",
@@ -104,8 +107,9 @@ def test_a_planted_fault_is_explained_by_its_cause(name: str) -> None:
         return
     story = found.story
     assert (story.preset, story.cause) == (expected.weakest, OTHERWISE.get(name, expected.cause))
-    if not expected.barrier:
+    if not expected.barrier or name in NOTHING_COVERED:
         assert story.barriers == ()
+        assert story.is_recovery or not expected.barrier
         return
     assert not story.is_recovery
     subject = SUBJECTS.get(expected.barrier.removeprefix("fsync(").removesuffix(")"), "fsync(")
@@ -115,5 +119,5 @@ def test_a_planted_fault_is_explained_by_its_cause(name: str) -> None:
 def test_the_handful_is_among_them() -> None:
     """What `make test` explains is planted, and covers more than half of the classes."""
     assert set(ALWAYS) <= set(TOLD) - NOT_SWEPT - OTHERWISE.keys()
-    assert NOT_SWEPT | OTHERWISE.keys() <= TOLD.keys()
+    assert NOT_SWEPT | NOTHING_COVERED | OTHERWISE.keys() <= TOLD.keys()
     assert len({TOLD[name].crash.cause for name in ALWAYS if TOLD[name].crash is not None}) >= 5  # type: ignore[union-attr]
