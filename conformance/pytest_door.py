@@ -24,6 +24,7 @@ from conformance.clauses import UnknownClauseError
 from conformance.configuration import parse_budget, read_configuration, split_patterns
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
+from conformance.drivers.leaving import leave_in_time, running
 from conformance.pytest_items import BackendStopped, Check, ended, matching, plant
 from conformance.report.events import FailureFound, KitErrorFound, ReportEvent, RunFinished, RunStarted, event_from_json
 from conformance.report.folder import ReportFolder
@@ -58,14 +59,17 @@ class Door:
         self._folder: ReportFolder | None = None
         self._summary: Summary | None = None
         self._stopped = False
+        self._threads = running()
+        self._session: pytest.Session | None = None
         self._began = time.monotonic()
 
-    def pytest_sessionstart(self) -> None:
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Make the plan before anything is collected, so that every usage error comes first.
 
         Raises:
             pytest.UsageError: no such backend, clause or check, or a backend that cannot start.
         """
+        self._session = session
         try:
             self._plan = make_plan(self._settings)
         except (UsageError, UnknownClauseError) as error:
@@ -163,6 +167,12 @@ class Door:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
             elif self._summary.gating_failures or (is_whole and self._summary.unsettled()):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """What a backend left running must not keep the process, whose exit code is known by now."""
+        if self._session is not None:
+            leave_in_time(int(self._session.exitstatus), self._threads)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the summary; the failures, with the commands that repeat them, come last."""

@@ -9,6 +9,13 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the ``torntail`` command with ``sys.argv``; leaves through ``SystemExit`` with the documented exit code."""
+    from conformance.drivers.leaving import leave_in_time, running
+
+    before = running()
     from conformance.cli.app import torntail
 
-    torntail(prog_name="torntail")
+    try:
+        torntail(prog_name="torntail")
+    except SystemExit as end:
+        leave_in_time(end.code if isinstance(end.code, int) else 1 if end.code else 0, before)
+        raise

@@ -1,0 +1,51 @@
+"""A process ends with its exit code whatever a backend left running."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import multiprocessing, sys, threading
+from conformance.drivers import leaving
+
+{before}
+before = leaving.running()
+{left}
+leaving.GRACE_S = 0.05
+leaving.leave_in_time(3, before)
+print("told")
+sys.exit(3)
+"""
+THREAD = "threading.Thread(target=threading.Event().wait, name='forgotten').start()"
+DAEMON = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+CHILD = "multiprocessing.get_context('fork').Process(target=threading.Event().wait, name='child').start()"
+
+
+def end(left: str, before: str = "") -> tuple[int, str, str]:
+    """Exit code and output of a process in which this was left running."""
+    program = PROGRAM.format(left=left, before=before)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(("left", "name"), [(THREAD, "forgotten"), (CHILD, "child")], ids=["thread", "process"])
+def test_what_python_would_wait_for_is_left(left: str, name: str) -> None:
+    """The exit code and what was printed are those of the run, and what was left is named."""
+    code, out, err = end(left)
+    assert (code, out) == (3, "told\n")
+    assert f"(FAULT-06): {name}" in err
+
+
+@pytest.mark.parametrize("left", ["", DAEMON], ids=["nothing", "daemon"])
+def test_what_ends_by_itself_is_not_spoken_of(left: str) -> None:
+    """A thread that is a daemon ends with the process."""
+    assert end(left) == (3, "told\n", "")
+
+
+def test_what_ran_before_is_waited_for() -> None:
+    """A thread of whoever runs the kit is waited for as ever, however long it takes."""
+    waits = "threading.Thread(target=lambda: (threading.Event().wait(0.3), print('done'))).start()"
+    assert end("", before=waits) == (3, "told\ndone\n", "")
