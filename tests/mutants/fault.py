@@ -237,7 +237,7 @@ class next_seq_moves_before_the_write(PlainHandle):
         self.next_seq = taken
 
 
-@planted(FILES, breaks="FAULT-02", also=("FAULT-07",), report="R112")
+@planted(FILES, breaks="FAULT-02", also=("FAULT-07", "TORN-02"), report="R112")
 class retry_writes_behind_the_remains(PlainHandle):
     """What a failed append left is hidden from readers, and the next append goes behind it."""
 

@@ -187,7 +187,7 @@ def _read_by(path: Path, events_of: Callable[[list[bytes]], list[Any]]) -> Store
 
 
 def _is_json(line: bytes) -> bool:
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         json.loads(line)
         return True
     return False
@@ -237,7 +237,7 @@ class seqs_are_sorted(PlainFiles):
         return _read_by(path, sorted_events)
 
 
-@planted(FILES, breaks="FMT-04", report="R149")
+@planted(FILES, breaks="FMT-04", also=("SVC-14",), report="R149")
 class append_cuts_off_what_it_cannot_read(PlainHandle):
     """A writer that meets damage in its own log ends the log there, before it gives up."""
 
@@ -288,7 +288,7 @@ class unreadable_file_is_no_session(PlainFiles):
         return super().stored(session_id) if _has_header(self.place(session_id)) else None
 
 
-@planted(FILES, breaks="FMT-09", also=("TORN-04",), report="R204")
+@planted(FILES, breaks="FMT-09", also=("TORN-04", "ID-04"), report="R204")
 class open_repairs_by_overwriting(PlainFiles):
     """A write open that finds no header begins a new log in the same file."""
 

@@ -238,7 +238,7 @@ class closing_again_releases_the_next_owner(MemoryHandle):
         await super().close()
 
 
-@planted(FILES, breaks="OWN-14", report="R016")
+@planted(FILES, breaks="OWN-14", also=("TORN-02", "DUR-10"), report="R016")
 class seq_is_checked_in_memory_only(PlainHandle):
     """An append trusts its own cursor and never looks at the stored tail."""
 

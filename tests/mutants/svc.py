@@ -225,6 +225,7 @@ class list_ends_at_damage(PlainFiles):
 
     async def list(self) -> list[SessionSnapshot]:
         """Stop there."""
+        self.check_open()
         found = []
         with suppress(SessionPersistenceCorruptionError):
             for session_id in dict.fromkeys([*self.drafts, *sorted(self.stored_ids(), reverse=True)]):

@@ -55,6 +55,14 @@ OPEN: dict[str, str] = {
 }
 """Mutants for which the model still blames another clause somewhere, and why; an entry that no longer holds fails."""
 
+WIDE: dict[str, tuple[str, ...]] = {
+    # What is cached under an id is shown whatever became of the session.
+    "fresh.logs_are_cached_by_path": ("MAT-06",),
+    # Each barrier and each close has its own clause for what a batch that is stored takes along.
+    "live.latecomers_are_dropped": ("CLOSE-04", "LIVE-13"),
+}
+"""Mutants whose one defect breaks more clauses than it may name."""
+
 ALSO_WITHOUT: dict[str, str] = {}
 """Mutants whose shortest program breaks the clause with the defect off as well, and why; one that does not fails."""
 
@@ -113,7 +121,7 @@ def _fits_the_twin(found: Kill) -> bool:
 def test_mutant_has_one_defect(name: str, tmp_path: Path) -> None:
     """Scenarios of its clauses, of its area and of others blame the clause it breaks, or the two more that it names."""
     mutant = mutants()[name]
-    broken = (mutant.breaks, *mutant.also)
+    broken = (mutant.breaks, *mutant.also, *WIDE.get(name, ()))
     own, near, parts = (1, 1, 1) if name in OPEN else (6, 24, 240)
     plan = plan_for(spec_of(name), tmp_path)
     plan = part_of(plan, _part(name), clauses=broken, own=own, near=near, parts=parts)
