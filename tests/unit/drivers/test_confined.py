@@ -127,6 +127,25 @@ def test_files_that_a_backend_leaves_open_are_in_nobodys_way(confine: Make) -> N
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_what_a_dead_owner_closes_in_the_copy_is_not_its_line(confine: Make) -> None:
+    """A library that closes, in each forked child, numbers that were its own once: somebody else may have them now."""
+    numbers = [os.dup(0) for _ in range(8)]
+    for each in numbers:
+        os.close(each)
+    stale = list(numbers)
+    os.register_at_fork(after_in_child=lambda: _close(stale))
+    try:
+        assert confine(lambda _: Returned([1])).perform(CALL) == Returned([1])
+    finally:
+        stale.clear()
+
+
+def _close(numbers: list[int]) -> None:
+    for each in numbers:
+        with suppress(OSError):
+            os.close(each)
+
+
 def test_death_is_an_outcome(confine: Make) -> None:
     """A process that dies without a word is told as one, and nothing more is made of it."""
 
