@@ -285,7 +285,7 @@ def _found_by(run: _Run, share: float | None) -> list[ReportEvent]:
         # What had been found cannot be shown again.
         run.job.doubt = doubt
         found = []
-    except Exception as error:  # noqa: BLE001
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         # The loop of the kit itself: whatever else goes wrong is told as the kit's own error, with its traceback.
         text = "".join(traceback.format_exception(error))
         return [KitErrorFound(item=run.item.id, message=f"{type(error).__name__}: {error}", traceback=text)]

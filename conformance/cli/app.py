@@ -80,7 +80,7 @@ class CommandGroup(click.Group):
         except KitError as error:
             click.echo(f"torntail: an error of the kit, not of the backend: {error}", err=True)
             ctx.exit(EXIT_KIT)
-        except Exception:  # noqa: BLE001 - whatever is left is the kit's own, and Python's exit code 1 would read as a violation
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever is left is the kit's own, and Python's exit code 1 would read as a violation
             click.echo(f"torntail: an error of the kit, not of the backend\n{traceback.format_exc()}", err=True)
             ctx.exit(EXIT_KIT)
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from conformance.contract import Backend, SessionPersistence
 from conformance.drivers.errors import SetupError
+from conformance.drivers.escapes import is_answer
 from conformance.drivers.sync_adapter import SyncPersistence
 from conformance.sim.env import Env
 
@@ -61,7 +62,9 @@ async def enter_instance(backend: Backend, root: Path, env: Any = None) -> Insta
         persistence, leave = await _enter(backend, made)
     except SetupError:
         raise
-    except Exception as cause:
+    except BaseException as cause:
+        if not is_answer(cause):
+            raise
         raise SetupError(f"backend {backend.name!r} could not start: {type(cause).__name__}: {cause}") from cause
     for name in METHODS:
         if not callable(getattr(persistence, name, None)):

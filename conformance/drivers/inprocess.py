@@ -22,6 +22,7 @@ from conformance.drivers.crash_plans import AsWritten, CrashPlan
 from conformance.drivers.crashes import Frozen, Left, Recording, unheard
 from conformance.drivers.damage import Artifacts, watch
 from conformance.drivers.errors import SetupError, UsageError
+from conformance.drivers.escapes import is_answer
 from conformance.drivers.factory import Instance
 from conformance.drivers.leftovers import Baseline
 from conformance.drivers.live import Hubs, Warnings
@@ -242,8 +243,10 @@ class InProcessDriver(StorageFaults, Calls):
             if not self._opened:
                 raise
             return self.observed(error.__cause__ or error)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
+        except BaseException as error:
             # Whatever a backend raises is an observation, and the model's to judge.
+            if not is_answer(error):
+                raise
             return self.observed(error)
 
     def overlap(self, operation: Overlap, call: int, ears: Ears, *, acknowledged: bool = True) -> None:
@@ -395,6 +398,7 @@ class InProcessDriver(StorageFaults, Calls):
     def _leave_quietly(self, instance: Instance) -> None:
         try:
             self._host.run(instance.leave())
-        except (Exception, asyncio.CancelledError):  # noqa: BLE001
+        except BaseException as error:
             # It is over and judged; what a broken backend does on its way out is no observation.
-            return
+            if not is_answer(error):
+                raise

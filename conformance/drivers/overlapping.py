@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Generator
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from conformance.drivers.escapes import is_answer
 from conformance.drivers.outcomes import scribble
 from conformance.model.history import RESOLVED, Cancelled, Hung, Outcome, Returned, Skipped, Value
 from conformance.model.operations import Append, Operation, Overlap, Step
@@ -141,7 +142,10 @@ class Clients:
             outcome = RESOLVED if value is None else Returned(value)
         except asyncio.CancelledError as error:
             outcome = Cancelled() if step.cancels else self._caller.observed(error)
-        except Exception as error:  # noqa: BLE001 - whatever a backend raises is an observation.
+        except BaseException as error:
+            # Whatever a backend raises is an observation.
+            if not is_answer(error):
+                raise
             outcome = self._caller.observed(error)
         MAKING.set("")
         del self._in_flight[client, number]

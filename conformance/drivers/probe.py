@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.contract import HEADER_KEYS, Backend, SessionHeader
+from conformance.drivers.escapes import is_answer
 from conformance.drivers.factory import Instance, enter_instance
 from conformance.drivers.loops import Host, NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
@@ -55,8 +56,10 @@ class Prober:
             host.run(looker.all() if self._thorough else looker.least())
         except NeverEnded as error:
             seen.failed = ErrorView(HUNG, HUNG, f"{looker.at} {error}")
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
+        except BaseException as error:
             # Whatever a backend raises is an observation, and the model's to judge.
+            if not is_answer(error):
+                raise
             seen.failed = looker.observer.error(error)
         finally:
             if self._watchdog is not None:
@@ -128,7 +131,9 @@ class _Looker:
         self.at = what
         try:
             return await call
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
+        except BaseException as error:
+            if not is_answer(error):
+                raise
             return self.observer.error(error)
 
     async def _describe(self, service: Any) -> None:

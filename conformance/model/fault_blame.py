@@ -97,6 +97,8 @@ def _session(judge: Judge, op: Operation, handle: Handle | None) -> Session | No
 
 def _while_failing(trouble: Trouble, op: Operation, outcome: Outcome) -> str | None:
     """A call in which storage failed did what it must not."""
+    if isinstance(outcome, Raised) and outcome.error.kind == "SystemExit":
+        return "FAULT-08"
     if isinstance(op, ListSessions) and not isinstance(outcome, Raised):
         # What cannot be described may be left out (SVC-07).
         return ""

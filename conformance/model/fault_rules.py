@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 OWNERSHIP_LOST = "SessionOwnershipLostError"
 
-SPECIFIC = frozenset({*CONTRACT_ERRORS, "TypeError", "ValueError", "Hung"}) - {"SessionPersistenceError"}
-"""Kinds of errors that say something else than "the storage failed"."""
+SPECIFIC = frozenset({*CONTRACT_ERRORS, "TypeError", "ValueError", "Hung", "SystemExit"}) - {"SessionPersistenceError"}
+"""Kinds of errors that say something else than "the storage failed"; the last would end the process (FAULT-08)."""
 
 _LOOKS = (Read, Stat, ListSessions)
 

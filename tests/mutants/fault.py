@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -510,6 +511,18 @@ class create_looks_at_every_log(PlainFiles):
             with suppress(SessionPersistenceError):
                 self.stored(session_id)
         return await super().create(header, inherited_event_count)
+
+
+@planted(FILES, breaks="FAULT-08")
+class failed_write_ends_the_process(PlainHandle):
+    """Whoever cannot store anything has no reason to go on."""
+
+    def write_behind(self, data: bytes) -> None:
+        """Leave."""
+        try:
+            super().write_behind(data)
+        except OSError:
+            sys.exit(0)
 
 
 @planted(GOOD, breaks="FAULT-08", report="R105")
