@@ -24,7 +24,7 @@ from conformance.clauses import UnknownClauseError
 from conformance.configuration import parse_budget, read_configuration, split_patterns
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
-from conformance.drivers.leaving import leave_in_time, running
+from conformance.drivers.leaving import leave_in_time, running, tell_exits
 from conformance.pytest_items import BackendStopped, Check, ended, matching, plant
 from conformance.report.events import FailureFound, KitErrorFound, ReportEvent, RunFinished, RunStarted, event_from_json
 from conformance.report.folder import ReportFolder
@@ -61,6 +61,7 @@ class Door:
         self._stopped = False
         self._threads = running()
         self._session: pytest.Session | None = None
+        self._exits_again = tell_exits()
         self._began = time.monotonic()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -171,6 +172,7 @@ class Door:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         """What a backend left running must not keep the process, whose exit code is known by now."""
+        self._exits_again()
         if self._session is not None:
             leave_in_time(int(self._session.exitstatus), self._threads)
 

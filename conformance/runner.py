@@ -203,9 +203,13 @@ class _Run:
             beyond=self._beyond(finding.program),
         )
         case = Case.of(failure, kit_version=__version__, backend=settings.backend, seed=settings.seed)
-        path = case.save(settings.state / "cases")
-        script = path.with_suffix(".py")
-        script.write_text(render_failure_program(failure, backend_spec=settings.backend), "utf-8")
+        try:
+            path = case.save(settings.state / "cases")
+            script = path.with_suffix(".py")
+            script.write_text(render_failure_program(failure, backend_spec=settings.backend), "utf-8")
+        except OSError as problem:
+            # What was found is worth more than the file that repeats it.
+            return replace(failure, note="; ".join(filter(None, (note, f"it could not be saved: {problem}"))))
         command = f"torntail replay {shlex.quote(str(path))}"
         return replace(failure, case=str(path), script=str(script), reproduce=command)
 

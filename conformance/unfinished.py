@@ -21,8 +21,12 @@ def keep_unfinished(plan: Plan) -> list[WarningRaised]:
     name of this run's, the case gets the spec as well, by which it is found again.
     """
     settings = plan.settings
-    warnings = []
-    for left in Journal.unfinished(settings.state):
+    programs, unreadable = Journal.unfinished(settings.state)
+    warnings = [
+        WarningRaised(text=f"what an earlier run was doing when it died cannot be read; it is kept as {each}")
+        for each in unreadable
+    ]
+    for left in programs:
         case = Case(
             kit_version=__version__,
             backend=settings.backend if left.backend == plan.backend.name else left.backend,

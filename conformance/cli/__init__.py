@@ -9,9 +9,12 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the ``torntail`` command with ``sys.argv``; leaves through ``SystemExit`` with the documented exit code."""
-    from conformance.drivers.leaving import leave_in_time, running
+    from conformance.drivers.leaving import interrupt_by, leave_in_time, running, tell_exits
 
     before = running()
+    tell_exits()
+    # Whoever cancels a job finds nothing left of it, as behind an interrupt.
+    interrupt_by("SIGTERM", "SIGHUP")
     from conformance.cli.app import torntail
 
     try:

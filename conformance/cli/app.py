@@ -8,6 +8,7 @@ Exit codes: 0 conforms, 1 a violation, 2 usage or a backend that could not start
 from __future__ import annotations
 
 import importlib
+import os
 import traceback
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,6 +23,8 @@ from conformance.drivers.errors import KitError, UsageError
 
 EXIT_KIT = 4
 EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+"""As a shell says it of a program that the signal ended."""
 
 _COMMANDS = {
     "run": "conformance.cli.run",
@@ -75,7 +78,11 @@ class CommandGroup(click.Group):
             ctx.exit(EXIT_INTERRUPTED)
         except (UsageError, UnknownClauseError) as error:
             raise PlainError(str(error)) from error
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except BrokenPipeError:
+            # Whoever read the output went away: that is no verdict, and there is nobody to tell it to.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            ctx.exit(EXIT_BROKEN_PIPE)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KitError as error:
             click.echo(f"torntail: an error of the kit, not of the backend: {error}", err=True)

@@ -40,7 +40,11 @@ class Journal:
         # The process id keeps two runs in one directory apart.
         self.path = directory / f"{_PREFIX}{worker}-{os.getpid()}"
         with open(self.path, "wb") as file:
-            file.truncate(SIZE)
+            if hasattr(os, "posix_fallocate"):
+                # On a full disk this says so; a page of the mapping that is not there would end the process.
+                os.posix_fallocate(file.fileno(), 0, SIZE)
+            else:
+                file.truncate(SIZE)
         self._file = open(self.path, "r+b")  # noqa: SIM115
         self._map = mmap.mmap(self._file.fileno(), SIZE)
         if hasattr(mmap, "MADV_RANDOM"):
@@ -84,17 +88,26 @@ class Journal:
             self._end = end
 
     @staticmethod
-    def unfinished(directory: Path) -> list[Unfinished]:
-        """The programs of dead processes in this directory, and remove the files of those that ended well."""
-        found = []
+    def unfinished(directory: Path) -> tuple[list[Unfinished], list[Path]]:
+        """The programs of dead processes in this directory, and remove the files of those that ended well.
+
+        Beside them what could not be read, of another version of the kit or damaged, where it stands now.
+        """
+        found, unreadable = [], []
         for path in sorted(directory.glob(f"{_PREFIX}*")):
             if _is_alive(path):
                 continue
-            left = _read_unfinished(path)
+            try:
+                left = _read_unfinished(path)
+            except (OSError, ValueError, KeyError, TypeError):
+                aside = path.with_name(f"unreadable-{path.name}")
+                path.rename(aside)
+                unreadable.append(aside)
+                continue
             if left is not None:
                 found.append(left)
             path.unlink(missing_ok=True)
-        return found
+        return found, unreadable
 
 
 def _line(form: object) -> bytes:

@@ -1,17 +1,19 @@
-"""The end of a process in which a backend left something running that nobody will ever end.
+"""How a process ends in which a backend runs: with the exit code of the run, neither earlier nor much later.
 
 Python waits at its end for every thread that is no daemon, and for the processes of ``multiprocessing``. What a backend
 forgot (FAULT-06) would keep a run for ever whose report is long printed, and with it whoever waits for its exit code.
+A backend that ends the process itself must not pass for a verdict.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
 
 GRACE_S = 5.0
 """Wall seconds that threads and processes are given once Python waits for nothing else."""
@@ -19,6 +21,39 @@ GRACE_S = 5.0
 
 NAMED = 5
 """How many are told by name."""
+
+
+EXIT_KIT = 4
+"""What a process ends with that a backend ended, where it said 0: there is no verdict."""
+
+_LOOK_S = 0.1
+_exit = os._exit
+
+
+def tell_exits() -> Callable[[], None]:
+    """Have ``os._exit`` say who called it, in this process, and never with 0; returns what ends that."""
+    process = os.getpid()
+
+    def exit_told(status: int) -> NoReturn:
+        if os.getpid() == process:
+            sys.stderr.write(f"torntail: ended by os._exit({status}) in what was run here; there is no verdict\n")
+            sys.stderr.flush()
+            _exit(status or EXIT_KIT)
+        _exit(status)
+
+    def end() -> None:
+        os._exit = _exit
+
+    os._exit = exit_told
+    return end
+
+
+def interrupt_by(*names: str) -> None:
+    """Let these signals do what an interrupt from the keyboard does, where they would end the process at once."""
+    for name in names:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def running() -> frozenset[threading.Thread]:
@@ -37,8 +72,10 @@ def leave_in_time(status: int, before: Collection[threading.Thread]) -> None:
 
 
 def _end(status: int, before: Collection[threading.Thread]) -> None:
-    # The main thread is over where Python begins to wait for the others; daemons go on until it has.
-    threading.main_thread().join()
+    # Daemons go on until Python has waited for all the others. It does so at its end only: the program that called
+    # pytest may go on for as long as it likes.
+    while not _is_waiting():
+        time.sleep(_LOOK_S)
     time.sleep(GRACE_S)
     if left := _left(before):
         sys.stderr.write(f"torntail: ended though the backend left this running (FAULT-06): {_names(left)}\n")
@@ -47,7 +84,18 @@ def _end(status: int, before: Collection[threading.Thread]) -> None:
             each.kill()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        os._exit(status)
+        _exit(status)
+
+
+def _is_waiting() -> bool:
+    """Whether the main thread is over, or waits for the others to be."""
+    main = threading.main_thread()
+    frame = sys._current_frames().get(main.ident or -1)
+    while frame is not None:
+        if frame.f_code.co_name == "_shutdown" and frame.f_globals.get("__name__") == "threading":
+            return True
+        frame = frame.f_back
+    return not main.is_alive()
 
 
 def _names(left: list[str]) -> str:

@@ -19,14 +19,19 @@ from conformance.sim.disk.materialise import clear
 
 MEMORY_FILE_SYSTEM = Path("/dev/shm")
 
+ROOM = 128 << 20
+"""Bytes that a run may need: a string of 32 MiB in a few copies is the most that one world holds."""
+
 PREFIX = "torntail-"
 """What the names of workspaces begin with."""
 
 
 def scratch_parent() -> Path:
-    """Where scratch roots belong on this machine: a writable tmpfs, else the temporary directory."""
+    """Where scratch roots belong on this machine: a writable tmpfs with room, else the temporary directory."""
     if MEMORY_FILE_SYSTEM.is_dir() and os.access(MEMORY_FILE_SYSTEM, os.W_OK | os.X_OK):
-        return MEMORY_FILE_SYSTEM
+        status = os.statvfs(MEMORY_FILE_SYSTEM)
+        if status.f_bavail * status.f_frsize >= ROOM:
+            return MEMORY_FILE_SYSTEM
     return Path(tempfile.gettempdir())
 
 
@@ -40,6 +45,7 @@ class Workspace:
     def __init__(self, parent: Path | None = None) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent or scratch_parent()))
         self._count = 0
+        self._process = os.getpid()
         make_room()
 
     def fresh_root(self) -> Path:
@@ -59,7 +65,9 @@ class Workspace:
                 self.drop(self.directory / name)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Remove everything; nothing where this is a copy of the process that made it, and a backend's own."""
+        if os.getpid() != self._process:
+            return
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Self:

@@ -6,7 +6,7 @@ It holds ``results.jsonl``, written line by line so that a killed run keeps what
 
 from __future__ import annotations
 
-import shutil
+import re
 from pathlib import Path
 
 from conformance.report.events import ReportEvent, RunStarted
@@ -16,6 +16,9 @@ from conformance.report.summary import Summary
 from conformance.report.text import render_terminal
 
 _WIDTH = 110
+
+_OURS = re.compile(r"\d{2,}-[A-Z]+-\d{2}\.py")
+"""What the kit has put among the failures; a directory of that name may hold other things."""
 
 
 class ReportFolder:
@@ -28,10 +31,13 @@ class ReportFolder:
     def __init__(self, directory: Path, *, spec: str) -> None:
         self._directory = directory
         self._spec = spec
-        failures = directory / "failures"
         directory.mkdir(parents=True, exist_ok=True)
-        if failures.is_dir():
-            shutil.rmtree(failures)
+        failures = directory / "failures"
+        for each in failures.glob("*.py"):
+            if _OURS.fullmatch(each.name):
+                each.unlink()
+        if failures.is_dir() and not any(failures.iterdir()):
+            failures.rmdir()
         self._lines = LinesWriter(directory / "results.jsonl")
 
     def write(self, event: ReportEvent) -> None:

@@ -178,8 +178,30 @@ def test_a_program_that_killed_an_earlier_run_is_reported(command: Command, here
     assert "an earlier run died in conformance::seq::some_item" in found.output
     (case,) = (here / ".torntail" / "cases").glob("unfinished-*.json")
     assert [form["do"] for form in load_case(case).program] == ["open_instance"]
-    assert Journal.unfinished(here / ".torntail") == []
+    assert Journal.unfinished(here / ".torntail") == ([], [])
     assert command("replay", str(case)).exit_code == 0
+
+
+GAP = f"{Path(__file__).resolve().parents[1]}/mutants/seq.py:gap_accepted"
+
+
+def test_a_failure_that_cannot_be_saved_is_told(command: Command, here: Path) -> None:
+    """The verdict does not depend on the file that would repeat it."""
+    (here / ".torntail").mkdir()
+    (here / ".torntail" / "cases").write_bytes(b"")
+    found = command("run", GAP, *QUICK, "--clause", "SEQ-02")
+    assert found.exit_code == 1
+    assert "FAILED  SEQ-02" in found.output
+    assert "could not be saved" in found.output
+
+
+def test_the_report_takes_away_only_what_is_its_own(command: Command, here: Path) -> None:
+    """A folder of failures may be somebody else's."""
+    (here / "failures").mkdir()
+    for name in ("mine.txt", "01-SEQ-02.py"):
+        (here / "failures" / name).write_text("x", "utf-8")
+    assert command("run", "memory", *QUICK, "--clause", "SEQ-04", "--report", ".").exit_code == 0
+    assert [each.name for each in (here / "failures").iterdir()] == ["mine.txt"]
 
 
 LOST_ON_BTRFS = f"{Path(__file__).resolve().parents[1]}/mutants/dur.py:parents_are_not_synced"

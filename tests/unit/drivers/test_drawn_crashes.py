@@ -162,7 +162,7 @@ def test_the_journal_holds_what_happened(tmp_path: Path) -> None:
         dead = tmp_path / "dead" / "journal-main-999999999"
         dead.parent.mkdir()
         dead.write_bytes(journal.path.read_bytes())
-    (left,) = Journal.unfinished(dead.parent)
+    ((left,), _) = Journal.unfinished(dead.parent)
     assert left.program == execution.program
     assert crash_of(execution) != Crash("ext4", MORE)
     journal.close()

@@ -101,12 +101,24 @@ def test_the_journal_keeps_the_program_of_a_process_that_died(tmp_path: Path) ->
     journal.end()
     ended = tmp_path / "journal-main-999999998"
     ended.write_bytes(journal.path.read_bytes())
-    found = Journal.unfinished(tmp_path)
+    found, _ = Journal.unfinished(tmp_path)
     journal.close()
     assert [(left.item, left.backend, left.program) for left in found] == [
         ("conformance::x", "memory", Program(WRITE[:3]))
     ]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_journal_that_cannot_be_read_is_put_aside(tmp_path: Path) -> None:
+    """Damaged, of another kit, or no file: it is kept for whoever wants to look, and in nobody's way any more."""
+    (tmp_path / "journal-main-999999999").write_bytes(b"+{bad}\n{}\n\0")
+    (tmp_path / "journal-main-999999998").write_bytes(b'+{"item":"i","backend":"b"}\n{"do":"unheard of"}\n\0')
+    (tmp_path / "journal-main-999999997").mkdir()
+    found, aside = Journal.unfinished(tmp_path)
+    assert found == []
+    assert sorted(tmp_path.iterdir()) == sorted(aside)
+    assert len(aside) == 3
+    assert Journal.unfinished(tmp_path) == ([], [])
 
 
 def test_the_reference_says_what_the_answer_should_have_been(tmp_path: Path) -> None:
