@@ -22,7 +22,7 @@ from conformance.drivers.crash_plans import AsWritten, CrashPlan
 from conformance.drivers.crashes import Frozen, Left, Recording, unheard
 from conformance.drivers.damage import Artifacts, watch
 from conformance.drivers.errors import SetupError, UsageError
-from conformance.drivers.escapes import is_answer
+from conformance.drivers.escapes import is_answer, unheeded
 from conformance.drivers.factory import Instance
 from conformance.drivers.leftovers import Baseline
 from conformance.drivers.live import Hubs, Warnings
@@ -211,7 +211,8 @@ class InProcessDriver(StorageFaults, Calls):
         if self._baseline is None or not self._baseline.is_told:
             return Skipped()
         for number in [each for each in self._instances if each in self._closed]:
-            self._leave_quietly(self._instances.pop(number))
+            with unheeded():
+                self._host.run(self._instances.pop(number).leave())
         self._handles.clear()
         for _ in range(3):
             # What was cancelled ends in its next turn.
@@ -393,12 +394,5 @@ class InProcessDriver(StorageFaults, Calls):
     def _end_instances(self) -> None:
         for number in list(self._instances):
             self.perform(CloseInstance(number))
-            self._leave_quietly(self._instances.pop(number))
-
-    def _leave_quietly(self, instance: Instance) -> None:
-        try:
-            self._host.run(instance.leave())
-        except BaseException as error:
-            # It is over and judged; what a broken backend does on its way out is no observation.
-            if not is_answer(error):
-                raise
+            with unheeded():
+                self._host.run(self._instances.pop(number).leave())

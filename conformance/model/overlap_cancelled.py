@@ -108,6 +108,8 @@ def cancelled(judge: Judge, phase: Phase, flight: Flight, landed: bool | None, s
     """
     world, op = judge.world, flight.op
     handle = world.handles.get(getattr(op, "handle", -1)) if flight.is_on_handle or isinstance(op, Read) else None
+    if isinstance(op, Append | Flush) and handle is not None and phase.meets_faults:
+        _owe(judge, phase, handle)
     match op:
         case Append() if handle is not None:
             _cancelled_append(judge, flight, handle, landed, situation)
@@ -127,6 +129,18 @@ def cancelled(judge: Judge, phase: Phase, flight: Flight, landed: bool | None, s
             _looked(judge, flight)
         case _:
             _looked(judge, flight)
+
+
+def _owe(judge: Judge, phase: Phase, handle: Handle) -> None:
+    """What failed in a call that nobody waited for any more, a later one on its handle may say, or be spent by it."""
+    trouble = judge.world.trouble
+    if trouble is None:
+        return
+    grip = trouble.grip(handle.number)
+    grip.owed = True
+    met = [fault for each in phase.flights if each.ended is not None for fault in each.ended.faults]
+    trouble.fired = max(trouble.fired, len(met))
+    grip.spendable = grip.spendable or any(each.kind == "sync" and each.error for each in met)
 
 
 def _looked(judge: Judge, flight: Flight) -> None:

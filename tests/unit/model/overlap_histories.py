@@ -17,7 +17,7 @@ from conformance.model.operations import Fail, Overlap
 from conformance.model.overlap import LOOKS
 from conformance.model.overlap import Step as Call
 from tests.unit.model.cases import Case, case
-from tests.unit.model.fault_histories import BROKEN, HEAL, WRITE
+from tests.unit.model.fault_histories import BROKEN, HEAL, SYNC, WRITE
 from tests.unit.model.fault_histories import group as failing
 from tests.unit.model.histories import (
     CLOSED,
@@ -410,6 +410,15 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "another instance sees what a cancelled append left that failed, and it is not there": (
         *(*PAIR, FAIL),
         together("a+ r+ r- a-", *look(events(0)), a=replace(cancelled(FIRST), faults=(WRITE,)), r=FULL),
+    ),
+    "what failed in a cancelled append the close says": (
+        *(*WRITTEN, FAIL),
+        together("a+ b+ a- b-", *look(events(0, 3)), a=FIRST, b=replace(cancelled(SECOND), faults=(SYNC,))),
+        *(HEAL, close(1).meets()),
+    ),
+    "what failed in a cancelled flush ends the handle": (
+        *(*WRITTEN, FAIL, together("f+ f-", f=replace(cancelled(flush(1)), faults=(SYNC,))), HEAL),
+        append(1, events(1)).raises("SessionOwnershipLostError"),
     ),
     "behind a failing append the next one fails too, and storage heals": (
         *(*SEEN, FAIL, together("a+ b+ a- b-", a=FIRST.meets(WRITE), b=SECOND.meets(WRITE)), HEAL),
