@@ -27,11 +27,12 @@ class Owned(NamedTuple):
     events: list[SessionEvent] | None
 
 
-def own_stored(place: Place, *, known: Callable[[Artifact], LogEnd | None], at_once: bool = False) -> Owned:
+def own_stored(place: Place, *, known: Callable[[Artifact, int], LogEnd | None], at_once: bool = False) -> Owned:
     """Own a stored session, or refuse and hold nothing.
 
     Args:
-        known: tells where a log ends whose last writer in this instance could not undo a failed append, else None.
+        known: tells where a log ends whose last writer in this instance could not undo a failed append, given who
+            owned it last; else None.
         at_once: refuse a log that is not small.
 
     Raises:
@@ -55,7 +56,7 @@ def own_stored(place: Place, *, known: Callable[[Artifact], LogEnd | None], at_o
                 raise place.not_found()
             names = names_in(place)
             refuse_others(place, names, alone=False)
-            end = known(current)
+            end = known(current, lock.former)
             log, events = _judged(place, current, end)
         except BaseException:
             lock.release()

@@ -20,6 +20,7 @@ from conformance.contract import SessionEvent, SessionHeader, SessionPersistence
 from reference_backend.artifact import Artifact, header_line, id_in_header, open_artifact, still_there
 from reference_backend.disk import Identity, identity_of, make_directories
 from reference_backend.ids import is_digest, session_id_of
+from reference_backend.locks import signature_at
 from reference_backend.opening import Owned, own_stored
 from reference_backend.place import Place
 from reference_backend.positions import Check, Codec, LogEnd
@@ -93,7 +94,7 @@ class Store:
     def own(self, session_id: str, *, at_once: bool = False) -> Owned:
         """Own a stored session; the caller registers the writer."""
         place = self.place(session_id)
-        return own_stored(place, known=lambda artifact: self._known_end(place, artifact), at_once=at_once)
+        return own_stored(place, known=lambda artifact, owner: self._known_end(place, artifact, owner), at_once=at_once)
 
     def new_writer(self, header: SessionHeader, inherited: int | None) -> Writer:
         """The writer of a session that is not stored yet; the caller registers it."""
@@ -216,7 +217,7 @@ class Store:
         elif artifact is None or (writer is not None and writer.is_debris(artifact)):
             return None
         elif self._residues:
-            log = self._known_end(place, artifact)
+            log = self._known_end(place, artifact, signature_at(place.lock))
         source, block = artifact.source, artifact.block
         data = source.data if isinstance(source, BytesRange) else None
         before, end = self._recovered
@@ -235,9 +236,11 @@ class Store:
                 self._recovered = data, log
         return View(artifact, log, None)
 
-    def _known_end(self, place: Place, artifact: Artifact) -> LogEnd | None:
+    def _known_end(self, place: Place, artifact: Artifact, owner: int | None) -> LogEnd | None:
         residue = self._residues.get(place.session_id)
-        if residue is None or (residue.identity, residue.size) != (artifact.identity, artifact.source.size):
+        if residue is None or residue.owner != owner:
+            return None
+        if (residue.identity, residue.size) != (artifact.identity, artifact.source.size):
             return None
         return residue.log
 

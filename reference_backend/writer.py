@@ -50,11 +50,16 @@ logger = logging.getLogger("torntail.reference")
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """What a failed append left in a file when its writer had to let go: the log of that file ends before it."""
+    """What a failed append left in a file when its writer had to let go: the log of that file ends before it.
+
+    Another owner since makes it a part of the log, whether it wrote anything or not. ``owner`` is what the lock says
+    until then.
+    """
 
     identity: Identity
     size: int
     log: LogEnd
+    owner: int
 
 
 class Writer:
@@ -335,8 +340,8 @@ class Writer:
                 "session %r: what a failed append left behind is unknown", self.place.session_id, exc_info=True
             )
             return
-        if self.log is not None and self.identity is not None:
-            self.residue = Residue(self.identity, size, self.log)
+        if self.log is not None and self.identity is not None and self._lock is not None:
+            self.residue = Residue(self.identity, size, self.log, self._lock.signature)
 
     def _let_go(self) -> None:
         fd, self._fd = self._fd, -1

@@ -13,6 +13,7 @@ import pytest
 
 from conformance.contract import (
     Backend,
+    SessionContiguityError,
     SessionEvent,
     SessionHeader,
     SessionPersistenceCorruptionError,
@@ -235,6 +236,41 @@ async def test_an_append_that_cannot_be_undone_stays_unseen(
     assert await reader.read() == batch(0, 2) + batch(2, 1, "another")
     await service.close()
     assert await (await backend.open(tmp_path).open("s", "read")).read() == batch(0, 2) + batch(2, 1, "another")
+
+
+@both
+@pytest.mark.parametrize("writes", [False, True], ids=["flushes", "appends"])
+@on_a_loop
+async def test_what_another_owner_found_is_there_for_everybody(
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, writes: bool
+) -> None:
+    """FRESH-04, OWN-02: what a failed append left is hidden in its instance until somebody else owned the session."""
+    service, elsewhere = backend.open(tmp_path), backend.open(tmp_path)
+    handle = await service.create(HEADER)
+    await handle.append(batch(0, 2))
+    with faults(monkeypatch, ("fdatasync", "ftruncate"), 1, sticky=True):
+        with pytest.raises(OSError, match="error"):
+            await handle.append(batch(2, 1, "failed"))
+        with pytest.raises(OSError, match="error"):
+            await handle.close()
+    reader = await service.open("s", "read")
+    assert await reader.read() == batch(0, 2)
+    owner = await elsewhere.open("s", "write")
+    log = batch(0, 2) + batch(2, 1, "failed")
+    assert await owner.read() == log
+    if writes:
+        await owner.append(batch(3, 1))
+        log += batch(3, 1)
+    await owner.flush()
+    await owner.close()
+    assert await reader.read() == log
+    again = await service.open("s", "write")
+    with pytest.raises(SessionContiguityError):
+        await again.append(batch(2, 1, "another"))
+    await again.append(batch(len(log), 1))
+    await service.close()
+    assert await (await elsewhere.open("s", "read")).read() == log + batch(len(log), 1)
+    await elsewhere.close()
 
 
 @both
