@@ -70,6 +70,29 @@ def a_close_that_cannot_store_raises_and_gives_up_ownership(s: Script) -> None:
         end(s, a, name)
 
 
+@scenario("FRESH-04", needs=FAILING)
+def what_the_next_owner_covered_is_there_where_an_append_failed(s: Script) -> None:
+    """An append and the close behind it fail; another instance owns, covers what it finds, and the first one looks."""
+    for name, writes in (("found", False), ("written", True)):
+        a, b = s.instance(), s.instance()
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.fail("sync", "truncate", error="EIO", sticky=True)
+        s.append(w, batch(1, 1))
+        s.close(w)
+        s.heal()
+        n = s.open(b, name, "write")
+        s.read(n)
+        if writes:
+            s.append(n, batch(s.log_length(n), 1))
+        s.flush(n)
+        s.close(n)
+        see(s, s.open(a, name), instance=a, session=name)
+        own_again(s, a, name)
+        end(s, a, name)
+
+
 @scenario("OWN-07", needs=FAILING)
 def a_close_that_fails_to_close_a_file_gives_up_ownership(s: Script) -> None:
     """The operating system reports an error for a file that is closed: whatever the close says, the next owner owns."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from planting import (
     FILES,
+    FRAMES,
     MEMORY,
     QUEUED,
+    JsonlPersistence,
     MemoryPersistence,
     PlainFiles,
     PlainHandle,
@@ -18,6 +21,9 @@ from planting import (
 )
 
 from conformance.contract import SessionEvent, SessionHeader, SessionSnapshot, copy_json
+from reference_backend.artifact import Artifact
+from reference_backend.place import Place
+from reference_backend.positions import LogEnd
 
 
 @planted(FILES, breaks="FRESH-01", also=("FRESH-04", "MAT-06"), sentinel=True)
@@ -155,3 +161,20 @@ class read_shows_the_latest_in_line(QueuedHandle):
             await super().append(events)
         finally:
             self.service.__dict__.get("newest", {}).pop(self.id, None)
+
+
+@planted(FRAMES, breaks="FRESH-04", also=("OWN-02", "FAULT-01"))
+class failed_append_stays_hidden(JsonlPersistence):
+    """What a failed append left is known by file and size, whoever has owned the session and covered it since."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        """Forget who has."""
+        super().__init__(*given, **named)
+        store = self._store
+        known, residues = store._known_end, store._residues
+
+        def of_the_same_size(place: Place, artifact: Artifact, owner: int | None) -> LogEnd | None:
+            residue = residues.get(place.session_id)
+            return known(place, artifact, owner if residue is None else residue.owner)
+
+        store._known_end = of_the_same_size  # type: ignore[method-assign]
