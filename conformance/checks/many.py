@@ -49,6 +49,19 @@ def a_list_of_thousands_has_no_pages(s: Script) -> None:
     s.list(a)
 
 
+@scenario("OWN-01")
+def every_one_of_many_owners_owns(s: Script) -> None:
+    """A hundred and thirty sessions have a writer each: the first, the last and one between are owned still."""
+    a = s.instance()
+    names = _names(130)
+    for name in names:
+        s.create(a, name)
+    for name in (names[0], names[64], names[-1]):
+        s.open(a, name, "write")
+        s.create(a, name)
+    s.close_all(a)
+
+
 @scenario("FLUSH-01", "CLOSE-07")
 def sweeps_reach_every_one_of_many_handles(s: Script) -> None:
     """A service flush and a service close serve fourteen handles, not the first few."""

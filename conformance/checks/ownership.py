@@ -7,6 +7,22 @@ from conformance.checks.script import Script, batch, header
 from conformance.clauses import Need
 
 
+@scenario("MAT-01", "OWN-01", needs=(Need.CLOCK,))
+def a_session_that_is_not_stored_yet_waits_for_its_first_append(s: Script) -> None:
+    """Created, and nothing for a day: it is still there, still owned, and takes its first batch."""
+    a = s.instance()
+    w = s.create(a)
+    for pause in (3_600, 86_400):
+        s.wait(pause)
+        s.stat(a)
+        s.list(a)
+        s.open(a, "s1", "write")
+        s.create(a, "s1")
+    s.append(w, batch(0, 1))
+    s.flush(w)
+    s.read(s.open(a))
+
+
 @scenario("OWN-11", "OWN-01", needs=(Need.CLOCK,))
 def an_idle_owner_keeps_its_session(s: Script) -> None:
     """An owner that does nothing for hours still owns: nobody else gets in, and its next append works."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from planting import (
     FILES,
     FRAMES,
@@ -115,3 +117,19 @@ class reader_of_an_erased_session_is_told_of_damage(PlainHandle):
     def stored_events(self) -> list[SessionEvent]:
         """Find nothing in it."""
         return super().stored_events() if self.draft is not None or self.path.exists() else []
+
+
+@planted(FILES, breaks="MAT-01", also=("OWN-01", "SVC-02"))
+class drafts_expire(PlainFiles):
+    """A session to which nobody wrote within an hour of its creation is swept away."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Set the alarm."""
+        handle = await super().create(header, inherited_event_count)
+        asyncio.get_running_loop().call_later(3_600, self.expire, handle)
+        return handle
+
+    def expire(self, handle: PlainHandle) -> None:
+        """Sweep it away."""
+        if handle.draft is not None and not handle.draft.stored:
+            self.release(handle)

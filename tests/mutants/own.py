@@ -248,6 +248,25 @@ class seq_is_checked_in_memory_only(PlainHandle):
         super().write_behind(data)
 
 
+class _Few(dict[str, PlainHandle]):
+    """The sixty-four entries that were used last."""
+
+    def __setitem__(self, key: str, value: PlainHandle) -> None:
+        super().__setitem__(key, value)
+        if len(self) > 64:
+            del self[next(iter(self))]
+
+
+@planted(FILES, breaks="OWN-01")
+class owners_are_a_bounded_cache(PlainFiles):
+    """Who owns which session is kept in a cache of a fixed size, like everything else that is kept."""
+
+    def __init__(self, root: Path) -> None:
+        """Bound it."""
+        super().__init__(root)
+        self.writers = _Few()
+
+
 @planted(MEMORY, breaks="OWN-01", also=("OWN-11",))
 class idle_owner_is_put_out(MemoryPersistence):
     """Whoever has owned a session for five minutes is taken for dead, whatever it did meanwhile."""
