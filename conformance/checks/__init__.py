@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conformance.checks import (
     appending,
+    busy_crashes,
     cancelling,
     closing,
     cost,
@@ -47,6 +48,7 @@ _MODULES = (
     identity,
     vocabulary,
     crashes,
+    busy_crashes,
     damage,
     replacing,
     faults,

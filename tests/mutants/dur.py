@@ -478,3 +478,15 @@ class flush_looks_at_nothing(PlainHandle):
         if self.draft is not None and not self.draft.stored:
             await super().flush()
         self.check_writable()
+
+
+@planted(GOOD, breaks="DUR-01")
+class flush_marks_clean_what_came_meanwhile(GoodHandle):
+    """A flush syncs in a thread, and takes the mark that something is unsynced away when it hears that it did."""
+
+    async def flush(self) -> None:
+        """Sync beside everything else."""
+        if self.unsynced and not self.closed and self.failure is None:
+            await asyncio.to_thread(self.service.sync_batch, self.path)
+            self.unsynced = False
+        await super().flush()
