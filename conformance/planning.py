@@ -29,6 +29,7 @@ from conformance.contract import Backend, Durability
 from conformance.drivers.calibration import counting_gap, leftovers_gap, recording_gap
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
+from conformance.drivers.journal import Journal
 from conformance.drivers.outside import Comparison, compare
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
@@ -217,7 +218,8 @@ def make_plan(settings: Settings) -> Plan:
     """Load the backend, open it once for a try, look what can be counted of it, and decide what will run.
 
     Raises:
-        UsageError: an unknown backend, profile or durability. SetupError: the backend could not start.
+        UsageError: an unknown backend, profile or durability, or nowhere to keep what is found. SetupError: the backend
+            could not start.
         UnknownClauseError: a pattern that matches no clause.
     """
     if settings.profile not in PROFILES:
@@ -226,6 +228,7 @@ def make_plan(settings: Settings) -> Plan:
         if preset not in PRESETS:
             raise UsageError(f"preset={preset!r}: expected one of {', '.join(PRESETS)}")
     selected = select(settings.clauses)
+    _try_to_keep(settings.state)
     with Patching():
         # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
         backend = load_backend(settings.backend, settings.base)
@@ -242,6 +245,16 @@ def make_plan(settings: Settings) -> Plan:
         _item(check, backend, route, rulings, settings) for check in checks if wanted.intersection(check.clauses)
     )
     return Plan(settings, backend, partner_for(backend), route, selected, rulings, items, ledger)
+
+
+def _try_to_keep(state: Path) -> None:
+    """Write a journal, so that a directory in which nothing can be kept is told before anything is judged."""
+    try:
+        Journal(state, "probe").close()
+    except OSError as error:
+        raise UsageError(
+            f"{state}: what is found cannot be kept there ({error.strerror}); run this where you may write"
+        ) from error
 
 
 def _route(backend: Backend, clauses: tuple[Clause, ...], settings: Settings, ledger: Ledger) -> Route:

@@ -195,6 +195,15 @@ def test_a_failure_that_cannot_be_saved_is_told(command: Command, here: Path) ->
     assert "could not be saved" in found.output
 
 
+def test_a_directory_that_cannot_be_written_is_told_first(command: Command, here: Path) -> None:
+    """It is a usage error, in one sentence, before anything is judged."""
+    (here / ".torntail").write_bytes(b"")
+    found = command("run", "memory", *QUICK)
+    assert found.exit_code == 2
+    assert "cannot be kept there" in found.output
+    assert "Traceback" not in found.output
+
+
 def test_the_report_takes_away_only_what_is_its_own(command: Command, here: Path) -> None:
     """A folder of failures may be somebody else's."""
     (here / "failures").mkdir()
