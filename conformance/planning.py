@@ -133,11 +133,13 @@ class Ledger:
     Attributes:
         due: wall seconds that were meant for the machines that ran here; seconds: that they have used.
         comparison: what came of recording the backend from outside too; None while nobody asked.
+        hangs: how often a call held the thread until the watchdog took it away.
     """
 
     due: float = 0.0
     seconds: float = 0.0
     comparison: Comparison | None = None
+    hangs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from conformance.drivers.execution import ProgramResult, run_program
 from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.journal import Journal
 from conformance.drivers.resting import exhaustion_unheard, old_objects_at_rest
-from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.watchdog import LIMIT_S, Watchdog
 from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding, Job, MachineSpec
 from conformance.machines.explaining import Explained, Explainer
@@ -45,6 +45,9 @@ from conformance.sim.disk import Patching
 
 REDUCE_SECONDS = 5.0
 """How long one finding of a machine may be made shorter by leaving out operations."""
+
+MOST_HANGS = 3
+"""Calls that may block the thread until the watchdog comes; each takes as long as a quick run in all."""
 
 SCENARIO_REDUCE_SECONDS = 1.0
 """The same for a scenario, which is short already, and of which a broken backend may fail many."""
@@ -144,9 +147,10 @@ class _Run:
         """What was found, made as short as it can be; failing programs that contain another one are left out."""
         found: dict[str, ReportEvent] = {}
         for finding in sorted(self.believed(), key=lambda each: each.size):
-            # A program that counts is short as it is written, and takes long to perform: it is only confirmed.
+            # A program that counts is short as it is written, and takes long to perform: it is only confirmed. One that
+            # blocks takes the watchdog's time whenever it is performed.
             usual = SCENARIO_REDUCE_SECONDS if isinstance(self.item.check, Scenario) else REDUCE_SECONDS
-            seconds = 0.0 if Need.IO_COUNT in self.item.check.needs else usual
+            seconds = 0.0 if Need.IO_COUNT in self.item.check.needs or self.watchdog.hangs else usual
             reduced = reduce_finding(finding, self.perform, seconds=seconds)
             shortest = finding if reduced is None else reduced[0]
             explained = self.explained(shortest)
@@ -229,8 +233,11 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
         SetupError: the backend opened when the plan was made and does not any more.
     """
     events: list[ReportEvent] = [ItemStarted(item=item.id)]
-    if item.skip:
-        return [*events, ItemFinished(item=item.id, outcome="skipped", reason=item.skip)]
+    skip = item.skip
+    if plan.ledger.hangs >= MOST_HANGS:
+        skip = skip or f"calls blocked {plan.ledger.hangs} times for {LIMIT_S:.0f} s before this; mend that first"
+    if skip:
+        return [*events, ItemFinished(item=item.id, outcome="skipped", reason=skip)]
     begun = time.monotonic()
     journal = Journal(plan.settings.state)
     try:
@@ -239,6 +246,7 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             events += _found_by(run, share if share is not None else _share(plan, item))
     finally:
         journal.close()
+    plan.ledger.hangs += watchdog.hangs
     if isinstance(item.check, MachineSpec):
         plan.ledger.due += plan.part(item.check) or 0.0
         plan.ledger.seconds += time.monotonic() - begun

@@ -237,6 +237,8 @@ class InProcessDriver(StorageFaults, Calls):
         except NeverEnded as error:
             if isinstance(operation, OpenInstance) and not self._opened:
                 raise SetupError(f"backend {self.backend.name!r}: opening an instance {error}") from error
+            if self._watchdog is not None and self.backend.capabilities.loop == "real":
+                self._watchdog.hangs += 1
             return Hung(str(error))
         except SimRefused as error:
             raise SetupError(f"backend {self.backend.name!r} at {operation.kind}: {error}") from error

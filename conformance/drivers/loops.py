@@ -10,6 +10,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from conformance.contract import Capabilities
@@ -27,6 +28,9 @@ CALL_DEADLINE_US = 60_000_000
 REAL_DEADLINE_S = 20.0
 """Wall seconds that one call may take on a real loop."""
 
+
+REAL_CLOSE_S = 5.0
+"""Wall seconds that jobs of a real loop are given to end once it is closed."""
 
 REAL_REST_S = 0.02
 """Wall seconds that a real loop is given to come to rest."""
@@ -161,7 +165,7 @@ class RealHost:
     """Wall time, for backends with sockets or threads of their own."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop, self._executor = _real_loop()
         clock: Clock = _WallClock()
         # Two processes over one service must not give out the same tokens.
         self.env = Env(clock, seed=secrets.randbits(64))
@@ -208,7 +212,7 @@ class RealHost:
 
     def renew(self) -> None:
         """See ``Host``."""
-        self._loop = asyncio.new_event_loop()
+        self._loop, self._executor = _real_loop()
 
     def close(self) -> None:
         """See ``Host``."""
@@ -219,8 +223,19 @@ class RealHost:
             with contextlib.suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(asyncio.wait(pending, timeout=REAL_DEADLINE_S))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        # A job that never ends keeps its thread; nobody can take it from there, and nobody waits for it for ever.
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + REAL_CLOSE_S
+        for thread in self._executor._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
         self._loop.close()
+
+
+def _real_loop() -> tuple[asyncio.AbstractEventLoop, ThreadPoolExecutor]:
+    """A loop, and its default executor."""
+    loop, executor = asyncio.new_event_loop(), ThreadPoolExecutor(thread_name_prefix="asyncio")
+    loop.set_default_executor(executor)
+    return loop, executor
 
 
 def _coroutine_name(task: asyncio.Task[Any]) -> str:

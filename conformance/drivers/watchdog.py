@@ -55,12 +55,13 @@ def _forget(error: BaseException) -> None:
 
 
 class Watchdog:
-    """Watches the calls made between ``__enter__`` and ``__exit__``.
+    """Watches the calls made between ``__enter__`` and ``__exit__``; ``hangs`` is how many it interrupted.
 
     The timer ticks once a second and only looks at a time stamp, so that a call costs one assignment.
     """
 
     def __init__(self, limit_s: float = LIMIT_S) -> None:
+        self.hangs = 0
         self._limit_s = limit_s
         self._call = ""
         self._inside: Callable[[], str] = _nothing
@@ -106,6 +107,7 @@ class Watchdog:
             call = f"{self._call}, {inside}," if inside else self._call
             hang = WallHang(f"{call} held the thread for more than {self._limit_s:.0f} s of wall time", inside)
             self._remember(hang)
+            self.hangs += 1
             raise hang
 
     def __enter__(self) -> Self:

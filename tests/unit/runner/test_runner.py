@@ -13,6 +13,7 @@ import pytest
 
 from conformance.clauses import UnknownClauseError
 from conformance.drivers.errors import SetupError, UsageError
+from conformance.drivers.watchdog import Watchdog
 from conformance.machines import MachineSpec
 from conformance.model import phase_order
 from conformance.report.events import FailureFound, ItemFinished, ReportEvent
@@ -262,3 +263,47 @@ def test_presets_that_are_asked_for_are_swept(tmp_path: Path) -> None:
         assert plan.started().presets == settings.presets
     with pytest.raises(UsageError, match="expected one of kill, ordered, ext4, xfs, btrfs, posix, paranoid"):
         make_plan(replace(settings, presets=("btrfz",)))
+
+
+BLOCKING = """
+from pathlib import Path
+from threading import Event
+
+from conformance import Backend, Capabilities
+from reference_backend.memory import MemoryHandle, MemoryPersistence
+
+
+class Handle(MemoryHandle):
+    __slots__ = ()
+
+    async def append(self, events):
+        Event().wait()
+
+
+class Persistence(MemoryPersistence):
+    async def create(self, header, inherited_event_count=None):
+        handle = await super().create(header, inherited_event_count)
+        handle.__class__ = Handle
+        return handle
+
+
+backend = Backend(
+    name="blocking", open=lambda root: Persistence(), capabilities=Capabilities(durability="none", storage="memory")
+)
+"""
+
+
+def test_a_backend_that_blocks_is_told_and_then_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first calls that block are told; each takes the watchdog's time, so that no run is made of them."""
+    monkeypatch.setattr("conformance.runner.Watchdog", lambda: Watchdog(0.2))
+    (tmp_path / "blocking.py").write_text(BLOCKING, "utf-8")
+    spec = f"{tmp_path / 'blocking.py'}:backend"
+    plan = make_plan(Settings(backend=spec, state=tmp_path / "state", profile="smoke", seed=3))
+    told: list[ReportEvent] = []
+    assert run(plan, told.append) == 1
+    failed = [event for event in told if isinstance(event, FailureFound)]
+    assert "held the thread" in failed[0].observed
+    ends = [event for event in told if isinstance(event, ItemFinished)]
+    late = [each for each in ends if "blocked" in (each.reason or "")]
+    assert {each.outcome for each in late} == {"skipped"}
+    assert len(late) > 100
