@@ -79,11 +79,12 @@ def _end(status: int, before: Collection[threading.Thread]) -> None:
     time.sleep(GRACE_S)
     if left := _left(before):
         sys.stderr.write(f"torntail: ended though the backend left this running (FAULT-06): {_names(left)}\n")
-        for each in _children():
-            # It has the output of this one, and whoever reads that would wait for it.
-            each.kill()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
+        for each in _children():
+            # It has the output of this one, and whoever reads that would wait for it. Behind this the main thread may
+            # go on with the end of Python, in which no other one may touch a stream.
+            each.kill()
         _exit(status)
 
 
