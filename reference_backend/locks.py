@@ -48,14 +48,14 @@ class SessionLock:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 former = _signature_of(fd, path)
+                if former is not None:
+                    return cls(fd, former)
             except BlockingIOError as error:
                 os.close(fd)
                 raise LockHeldError(str(path)) from error
             except BaseException:
                 os.close(fd)
                 raise
-            if former is not None:
-                return cls(fd, former)
             # Someone removed or replaced the file between the two calls: this lock would exclude nobody.
             os.close(fd)
 

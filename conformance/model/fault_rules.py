@@ -100,7 +100,7 @@ def note(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
 def note_look(world: World, op: Operation, span: Span) -> None:
     """A call resolved that was in flight then: its handle may have met what a failed append left."""
     if world.trouble is not None and isinstance(op, OpenSession | Read):
-        world.trouble.look(op.handle, span)
+        world.trouble.look(op.handle, span, opens=isinstance(op, OpenSession))
 
 
 # -- calls that reject because of a fault ---------------------------------------------------------

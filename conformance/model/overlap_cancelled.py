@@ -136,9 +136,12 @@ def _owe(judge: Judge, phase: Phase, handle: Handle) -> None:
     trouble = judge.world.trouble
     if trouble is None:
         return
+    flights = (each.ended for each in phase.flights if each.ended is not None)
+    met = [fault for ended in flights for fault in ended.faults if fault.session in (None, handle.session.id)]
+    if not met:
+        return
     grip = trouble.grip(handle.number)
     grip.owed = True
-    met = [fault for each in phase.flights if each.ended is not None for fault in each.ended.faults]
     trouble.fired = max(trouble.fired, len(met))
     grip.spendable = grip.spendable or any(each.kind == "sync" and each.error for each in met)
 

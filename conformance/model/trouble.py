@@ -130,8 +130,11 @@ class Trouble:
         """That of a handle."""
         return self.grips.setdefault(handle, Grip())
 
-    def look(self, handle: int, span: Span) -> None:
-        """An open or a read of that handle gave something."""
+    def look(self, handle: int, span: Span, *, opens: bool) -> None:
+        """A read of that handle gave something, or an open gave the handle."""
+        if opens:
+            # The number may have meant another one before.
+            self.looks[handle] = []
         self.looks.setdefault(handle, []).append(span)
 
     def met_a_ghost(self, handle: int, instance: int, serial: int) -> bool:

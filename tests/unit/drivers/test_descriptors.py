@@ -11,6 +11,7 @@ import pytest
 
 from conformance.drivers import descriptors
 from conformance.drivers.descriptors import LIVES, Orphans, make_room
+from tests.unit.sim.disk.test_remains import is_open
 
 resource = pytest.importorskip("resource")
 
@@ -23,15 +24,6 @@ def limits() -> Iterator[tuple[int, int]]:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield before
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-def is_open(number: int) -> bool:
-    """Whether it is a descriptor of this process."""
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 def lives(orphans: Orphans, count: int = LIVES) -> None:

@@ -95,6 +95,13 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
         "FAULT-02",
         (*FAILED, HEAL, append(1, events(1)), flush(1), up(2), opened(2, on=2), read(2, []).raises(BROKEN)),
     ),
+    "another instance's reader says so which has the number of one that looked meanwhile": (
+        "FAULT-02",
+        (
+            *(*FAILED, up(2), opened(2, on=2), read(2, events(0, 2)), close(2), HEAL, append(1, events(1)), flush(1)),
+            *(opened(2, on=2), read(2, []).raises(BROKEN)),
+        ),
+    ),
     "another instance's reader says so which looked before and not meanwhile": (
         "FAULT-02",
         (

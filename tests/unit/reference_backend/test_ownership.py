@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import signal
@@ -102,6 +103,21 @@ def test_a_forked_child_holds_no_lock(tmp_path: Path) -> None:
     with pytest.raises(LockHeldError):
         SessionLock.acquire(tmp_path / "lock")
     lock.release()
+    SessionLock.acquire(tmp_path / "lock").release()
+
+
+def test_a_lock_that_cannot_be_signed_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the signature meets, nothing stays open, and the next one gets the lock."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    before = descriptors(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "utime", refuse)
+        with pytest.raises(OSError, match="read-only"):
+            SessionLock.acquire(tmp_path / "lock")
+    assert descriptors(tmp_path) == before == []
     SessionLock.acquire(tmp_path / "lock").release()
 
 
