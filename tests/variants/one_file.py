@@ -44,7 +44,7 @@ class OneFileHandle(PlainHandle):
 
     def write_behind(self, data: bytes) -> None:
         """Add a batch, where the session is as this handle left it."""
-        self.service.add(self.id, data, self.check_as_left)
+        self.service.add(self, data, self.check_as_left)
         self.end += len(data)
 
     def check_there(self) -> None:
@@ -59,7 +59,9 @@ class OneFileHandle(PlainHandle):
     def materialise(self, draft: Draft, data: bytes) -> None:
         """Add the header and a batch; the first instance to do so wins."""
         line = lines_of([[self.id, header_to_json(draft.header, draft.inherited)]])
-        self.service.add(self.id, line + data, self.check_new)
+        self.owner_number = self.owners.count
+        self.service.add(self, line + data, self.check_new)
+        self.owner_number = self.owners.count = self.owners.count + 1
         draft.stored = True
         self.service.drafts.pop(self.id)
         self.end = len(line) + len(data)
@@ -71,7 +73,7 @@ class OneFileHandle(PlainHandle):
 
     def undo(self) -> None:
         """Cut off what a failed write of this session left; in its close, or before a flush answers."""
-        self.service.repair(self.id)
+        self.service.repair(self)
 
 
 class OneFile(PlainFiles):
@@ -82,8 +84,9 @@ class OneFile(PlainFiles):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.file = root / "sessions.jsonl"
-        # The sizes that the file may have because a write failed and is not undone, and whose it was.
-        self.failed, self.failing = range(0), ""
+        # What a write that failed may have left behind the complete lines, where that is, and the handle whose it was.
+        self.remains, self.remains_at = b"", 0
+        self.failing: OneFileHandle | None = None
 
     def content(self) -> bytes:
         """All complete lines, without what a failed write left."""
@@ -91,8 +94,8 @@ class OneFile(PlainFiles):
             data = self.file.read_bytes()
         except FileNotFoundError:
             return b""
-        if len(data) in self.failed:
-            data = data[: self.failed.start]
+        if self.failing is not None and self.failing.is_latest and self.remains.startswith(data[self.remains_at :]):
+            data = data[: self.remains_at]
         return data[: data.rfind(b"\n") + 1]
 
     def lines(self) -> list[tuple[str, bytes]]:
@@ -128,41 +131,39 @@ class OneFile(PlainFiles):
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
 
-    def add(self, session_id: str, data: bytes, check: Callable[[], None]) -> None:
+    def add(self, handle: OneFileHandle, data: bytes, check: Callable[[], None]) -> None:
         """Put lines of a session behind the last complete one, after a check, while other writers are kept out."""
         self.make_directories(self.root)
         try:
             with self.opened() as file:
                 check()
-                end = self.cut(file)
-                self.failed, self.failing = range(end, end + len(data) + 1), session_id
-                file.seek(end)
+                self.remains_at = self.cut(file)
+                self.remains, self.failing = data, handle
+                file.seek(self.remains_at)
                 write_all(file, data)
         except OSError:
-            self.try_to_repair(session_id)
+            self.try_to_repair(handle)
             raise
-        self.failed = range(0)
+        self.failing = None
 
     def cut(self, file: BinaryIO) -> int:
         """Let the file end behind its last complete line, and tell where that is."""
         end = len(self.content())
-        size = file.seek(0, os.SEEK_END)
-        if size > end:
-            self.failed = range(end, size + 1)
+        if file.seek(0, os.SEEK_END) > end:
             file.truncate(end)
-        self.failed = range(0)
+        self.failing = None
         return end
 
-    def repair(self, session_id: str) -> None:
-        """Cut off what a failed write of that session left."""
-        if self.failed and self.failing == session_id:
+    def repair(self, handle: OneFileHandle) -> None:
+        """Cut off what a failed write of that handle left."""
+        if self.failing is handle:
             with self.opened() as file:
                 self.cut(file)
 
-    def try_to_repair(self, session_id: str) -> None:
+    def try_to_repair(self, handle: OneFileHandle) -> None:
         """At once, or leave it to the next call."""
         try:
-            self.repair(session_id)
+            self.repair(handle)
         except OSError:
             logging.getLogger(__name__).warning("a failed write to %s is not undone yet", self.file, exc_info=True)
 
