@@ -93,6 +93,52 @@ def what_the_next_owner_covered_is_there_where_an_append_failed(s: Script) -> No
         end(s, a, name)
 
 
+@scenario("FRESH-04", needs=FAILING)
+def what_an_owner_elsewhere_covered_outlives_a_failed_append(s: Script) -> None:
+    """An append fails and cannot be undone; another instance owns, writes and covers; then the first handle goes on."""
+    for ends in ("close", "append", "flush", "service close"):
+        a = s.instance()
+        w = s.create(a, ends)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.fail(*STORING, error="EIO", sticky=True)
+        s.append(w, batch(1, 3, mark="failed"))
+        _go_on_on_both_sides(s, a, ends, w, ends)
+
+
+@scenario("MAT-05", needs=FAILING)
+def what_an_owner_elsewhere_covered_outlives_a_failed_first_append(s: Script) -> None:
+    """The same with the first append of a session, which another instance may find stored and own."""
+    for nth in range(1, 7):
+        name = f"s{nth}"
+        a = s.instance()
+        w = s.create(a, name)
+        s.fail("sync", "unlink", nth=nth, error="EIO", sticky=True)
+        s.append(w, batch(0, 3, mark="failed"))
+        _go_on_on_both_sides(s, a, name, w, ("close", "append")[nth % 2])
+
+
+def _go_on_on_both_sides(s: Script, instance: int, name: str, w: int, ends: str) -> None:
+    """Another instance owns and writes, where it may; then the owner whose append failed does something, or ends."""
+    s.heal()
+    n = s.open(s.instance(), name, "write")
+    if s.has(n):
+        s.append(n, batch(s.length_shown(n), 1, mark="elsewhere"))
+        s.flush(n)
+        s.close(n)
+    else:
+        s.append(w, batch(s.log_length(w), 1))
+        s.flush(w)
+        s.list(s.instance())
+    if ends == "append":
+        s.append(w, batch(s.log_length(w), 3, mark="failed"))
+    elif ends == "flush":
+        s.flush(w)
+    elif ends == "close":
+        s.close(w)
+    end(s, instance, name)
+
+
 @scenario("OWN-07", needs=FAILING)
 def a_close_that_fails_to_close_a_file_gives_up_ownership(s: Script) -> None:
     """The operating system reports an error for a file that is closed: whatever the close says, the next owner owns."""

@@ -216,6 +216,11 @@ class Script:
         found = self._execution.judge.world.handles.get(handle)
         return 0 if found is None else len(found.session.log)
 
+    def length_shown(self, handle: int) -> int:
+        """How many events a read of all shows."""
+        value = getattr(self._execution.do(Read(handle)), "value", None)
+        return len(value) if isinstance(value, list) else 0
+
     def count_left(self) -> Outcome:
         """A look at the descriptors, tasks and threads that are left."""
         return self._execution.do(CountLeft())

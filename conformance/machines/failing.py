@@ -29,7 +29,7 @@ from conformance.machines.crashing import ABOUT, CrashingMachine
 from conformance.machines.fault_modes import GROUPS, Mode
 from conformance.machines.faulting import CLAUSES_OF_FAULTS, Everything, is_lost
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
-from conformance.machines.mishaps import AFTER, BEFORE, DRAWN, FIRST, MEETS, MODES, NTH, UNTIL_IT_COMES
+from conformance.machines.mishaps import AFTER, BEFORE, BESIDE, DRAWN, FIRST, MEETS, MODES, NTH, UNTIL_IT_COMES
 from conformance.machines.seeded import choices_for
 from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
@@ -241,6 +241,8 @@ class FailingMachine(CrashingMachine):
                 self._perform(Close(handle.number))
             case "elsewhere":
                 self._hand_over(name, handle)
+            case "beside" if handle is not None:
+                self._own_beside(name, handle, failed, choices)
             case "end":
                 self._count_left()
 
@@ -288,6 +290,34 @@ class FailingMachine(CrashingMachine):
         if successor is not None:
             self._perform(Read(successor.number))
             self._perform(Flush(successor.number))
+
+    def _own_beside(self, name: str, handle: Handle, failed: list[Operation], choices: Choices) -> None:
+        """Another instance owns too, where nothing keeps it out, and both go on as if they were alone."""
+        other = self._open(self._fresh(), name, writes=True)
+        if other is None:
+            return
+        shown = self._length_shown(other)
+        for _ in range(choices.between(1, 4, "steps")):
+            match choices.pick(BESIDE, "beside"):
+                case "append" if shown is not None:
+                    self._perform(Append(other.number, strategies.numbered(strategies.palette_bodies(1), shown)))
+                    self._perform(Flush(other.number))
+                    shown = self._length_shown(other)
+                case "flush":
+                    self._perform(Flush(other.number))
+                case "close":
+                    self._perform(Close(other.number))
+                case "again":
+                    self._repeat(name, [each for each in failed if isinstance(each, Append | Flush)])
+                case "first closes":
+                    self._perform(Close(handle.number))
+        self._look_around(name)
+
+    def _length_shown(self, handle: Handle) -> int | None:
+        """How many events a read of all shows; None where it is refused."""
+        self._perform(Read(handle.number))
+        value = getattr(self._execution.latest, "value", None)
+        return len(value) if isinstance(value, list) else None
 
     def _go_on_beside(self, name: str, instance: int) -> None:
         """Another session of the same service is written and covered."""

@@ -30,9 +30,12 @@ BEFORE = ("covered", "appended", "nothing", "reopened")
 
 AFTER = (
     *("again", "lose everything", "neighbour", "again", "other batch", "kill", "elsewhere", "end"),
-    *("again", "lose everything", "lose power", "flush", "close"),
+    *("again", "lose everything", "lose power", "flush", "close", "beside"),
 )
 """What comes when storage works again."""
+
+BESIDE = ("append", "first closes", "append", "again", "flush", "close")
+"""What two owners of one session do, where nobody keeps them apart."""
 
 FIRST = {
     "sync": ("lose everything", "again", "kill"),

@@ -71,6 +71,7 @@ class Recovery:
 
     Attributes:
         by: where a close that failed left it open, the instance whose close that was: it may hide what it left behind.
+        acknowledged: there, how many events were of appends that had resolved; what else it holds was promised nothing.
         others: further logs of which it may have a prefix, besides the session's own.
         low: how many events were shown, or must be there.
         fixed: the log is known.
@@ -91,6 +92,7 @@ class Recovery:
     low: int
     others: list[Log] = field(default_factory=list)
     by: int | None = None
+    acknowledged: int | None = None
     fixed: bool = False
     shown: int = 0
     told: bool = False

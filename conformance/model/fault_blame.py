@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import aimed_rules
+from conformance.model import aimed_rules, fault_contests
 from conformance.model.history import Outcome, Raised, Returned
 from conformance.model.operations import (
     Append,
@@ -23,6 +23,7 @@ from conformance.model.operations import (
     Read,
     Stat,
 )
+from conformance.model.service_rules import MOVED_ON
 from conformance.model.state import Handle, Session, World
 from conformance.model.trouble import Batch, Mishap, Trouble
 from conformance.model.values import same
@@ -68,7 +69,7 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     if isinstance(op, Read) and isinstance(outcome, Returned) and handle is not None:
         shown = _shown(op, outcome.value, handle, session, mishap)
         return _missing(session, mishap, found) if shown is None else shown
-    if isinstance(op, Stat | ListSessions) and mishap.ghosts and op.instance != session.home:
+    if isinstance(op, Stat | ListSessions) and mishap.ghosts and _may_meet(session, mishap, op.instance):
         return ""
     return _missing(session, mishap, found)
 
@@ -123,6 +124,10 @@ def _rejected(
     """A call rejected though storage works again."""
     grip = trouble.grips.get(handle.number) if handle is not None else None
     ghosts = mishap.ghosts if mishap is not None else []
+    if mishap is not None and mishap.contest is not None and isinstance(op, Append) and kind in MOVED_ON:
+        return ""
+    if _found_a_ghost_only(op, session, mishap) and kind == "SessionPersistenceNotFoundError":
+        return ""
     if isinstance(op, Append) and ghosts and kind != "Hung" and not is_one_of(op.events, ghosts):
         # It may say that something else stands there, which is not known to be untrue.
         return ""
@@ -152,6 +157,13 @@ def _rejected(
     return "FAULT-08"
 
 
+def _found_a_ghost_only(op: Operation, session: Session | None, mishap: Mishap | None) -> bool:
+    """Whether all that another instance may have seen of the session is of appends that failed, and may go again."""
+    if not isinstance(op, OpenSession) or session is None or mishap is None:
+        return False
+    return not session.durable and _may_meet(session, mishap, op.instance)
+
+
 def refuses_what_shrank(trouble: Trouble, handle: Handle, outcome: Outcome) -> bool:
     """Whether a read raised where its handle may have met events that are gone since: it must never go back (READ-03).
 
@@ -175,11 +187,13 @@ def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Misha
     if not isinstance(value, list):
         return None
     log, first = session.log, op.offset
-    if mishap.ghosts and handle.instance != session.home:
+    if mishap.ghosts and _may_meet(session, mishap, handle.instance):
         # Whether another instance sees it is left open until something settles it.
         for ghost in mishap.ghosts:
             longer = (log + ghost)[first : first + len(value)]
             if same(longer, value):
+                if first == 0 and op.length is None:
+                    fault_contests.note_shown(mishap, handle, longer)
                 return ""
     for place, event in enumerate(value):
         seq = first + place
@@ -190,6 +204,11 @@ def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Misha
             return "FAULT-02" if any(same(event, each) for each in log) else "FAULT-10"
         return None
     return None
+
+
+def _may_meet(session: Session, mishap: Mishap, instance: int) -> bool:
+    """Whether an instance may show what a failed append left: the append's own only once others may have counted it."""
+    return mishap.contest is not None or instance != session.home
 
 
 def _is_owing(session: Session, mishap: Mishap) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from conformance.contract import CONTRACT_ERRORS
-from conformance.model import aimed_rules, fault_blame
+from conformance.model import aimed_rules, fault_blame, fault_contests
 from conformance.model.batches import batch_refusals
 from conformance.model.fault_settling import leave_open, touched
 from conformance.model.history import ErrorView, FaultView, LeftView, Outcome, Raised
@@ -80,6 +80,11 @@ def note(judge: Judge, op: Operation, faults: tuple[FaultView, ...]) -> None:
         return
     trouble.now, trouble.listed = faults, -1
     trouble.fired += len(faults)
+    if not isinstance(op, (*_LOOKS, OpenSession, Create)):
+        for session, handle in touched(judge.world, op):
+            mishap = trouble.mishaps.get(session.serial)
+            if handle is not None and mishap is not None:
+                fault_contests.wake(judge.world, session, mishap, handle)
     if not faults:
         return
     step = judge.world.step
@@ -146,10 +151,12 @@ def _failed_append(judge: Judge, trouble: Trouble, op: Append, error: ErrorView)
     handle = _writer(judge, op.handle)
     grip = trouble.grip(op.handle)
     if handle is None or not _may_fail(trouble, grip):
-        return False
+        return _failed_aside(judge, trouble, op)
     session = handle.session
     if not batch_refusals(op.events, len(session.log), judge.capabilities).must and op.events:
         batch = plain(op.events)
+        if trouble.mishap(session.serial).contest is not None:
+            judge.world.blur(session)
         trouble.mishap(session.serial).haunt(batch, handle.instance, judge.world.span[0])
         session.refused, session.refused_by = batch, "FAULT-01"
         _may_be_seen(judge.world, session)
@@ -163,9 +170,22 @@ def _failed_append(judge: Judge, trouble: Trouble, op: Append, error: ErrorView)
 def _failed_flush(judge: Judge, trouble: Trouble, op: Flush, error: ErrorView) -> bool:
     handle = _writer(judge, op.handle)
     if handle is None or not _may_fail(trouble, trouble.grip(op.handle)):
-        return False
+        return _failed_aside(judge, trouble, op)
     flush_failed(judge, trouble, handle, error)
     judge.witness("FAULT-01")
+    return True
+
+
+def _failed_aside(judge: Judge, trouble: Trouble, op: Append | Flush) -> bool:
+    """Whether a call failed of a handle to which little is promised, because another owner was let in beside it."""
+    handle = judge.world.handles[op.handle]
+    if handle.closed or not handle.is_writer or not trouble.fails_now:
+        return False
+    if handle.session.opaque or standing(judge.world, handle) is not Standing.DISPLACED:
+        return False
+    if isinstance(op, Append):
+        # What it may have left stands beside what the other owner does.
+        judge.world.blur(handle.session)
     return True
 
 

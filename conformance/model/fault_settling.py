@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.model import crash_rules, fault_blame
+from conformance.model import crash_rules, fault_blame, fault_contests
 from conformance.model.aftermath import Damage, Stake
 from conformance.model.foresight import Prospect
 from conformance.model.history import Outcome, Raised
@@ -43,14 +43,17 @@ class Before:
 
     Attributes:
         length: events in the log of the handle's session. owned: the sessions whose owner the call may close.
+        under_way: serials of the sessions that a call may write, in which a crash comes.
     """
 
-    __slots__ = ("length", "owned")
+    __slots__ = ("length", "owned", "under_way")
 
     def __init__(self, world: World, op: Operation) -> None:
         handle = world.handles.get(getattr(op, "handle", -1))
         self.length = 0 if handle is None else len(handle.session.log)
         self.owned: list[Session] = []
+        during = op.during if isinstance(op, Crash) else None
+        self.under_way = set() if during is None else {session.serial for session, _ in touched(world, during)}
         if isinstance(op, Close | Leave | CloseInstance):
             about = ((session, each) for session, each in touched(world, op) if each is not None)
             instance = getattr(op, "instance", None)
@@ -81,6 +84,9 @@ def leave_open(judge: Judge, trouble: Trouble, session: Session) -> None:
     if session.pending:
         materialise(world, session)
     mishap = trouble.mishap(session.serial)
+    if mishap.contest is not None:
+        world.blur(session)
+        return
     stake = Stake(
         must=session.durable,
         covered=session.covered,
@@ -90,7 +96,7 @@ def leave_open(judge: Judge, trouble: Trouble, session: Session) -> None:
         quiet=False,
         located=judge.located,
     )
-    end = len(session.log)
+    end = acknowledged = len(session.log)
     hidden = [each for each in mishap.hidden if each and each[0]["seq"] == end]
     logs = (*(session.log + each for each in (*mishap.ghosts, *hidden)), list(session.log))
     mishap.hidden = [*mishap.ghosts, *hidden]
@@ -100,7 +106,7 @@ def leave_open(judge: Judge, trouble: Trouble, session: Session) -> None:
         failed = session.recovery.by
     crash_rules.leave(judge, prospect, Damage(fault=True))
     if session.recovery is not None:
-        session.recovery.by = failed
+        session.recovery.by, session.recovery.acknowledged = failed, acknowledged
     touch(world, session)
     session.stir += 1
     mishap.replaced, mishap.ghosts, mishap.hits = [*mishap.replaced, *mishap.ghosts], [], 0
@@ -112,15 +118,16 @@ def settle(judge: Judge, op: Operation, outcome: Outcome, before: Before) -> Non
     if trouble is None:
         return
     if isinstance(op, Crash):
-        _settle_crash(judge, trouble)
+        _settle_crash(judge, trouble, before.under_way)
         return
     resolved = not isinstance(outcome, Raised)
     handle = judge.world.handles.get(getattr(op, "handle", -1))
     if isinstance(op, Append) and resolved and handle is not None and before.length < len(handle.session.log):
         _settle_append(judge, trouble, handle, op)
     elif isinstance(op, Flush | FlushInstance) and resolved:
-        for _, each in touched(judge.world, op):
+        for session, each in touched(judge.world, op):
             if each is not None:
+                fault_contests.adopt(judge, each, trouble.mishap(session.serial))
                 _settle_barrier(judge, trouble, each)
     elif isinstance(op, Close | Leave | CloseInstance) and resolved:
         for session in before.owned:
@@ -135,8 +142,11 @@ def settle(judge: Judge, op: Operation, outcome: Outcome, before: Before) -> Non
         if mishap.close_failed:
             judge.witness("OWN-07")
             mishap.close_failed = False
+        fault_contests.contend(trouble, handle)
     elif isinstance(op, Read) and resolved and handle is not None:
         _settle_read(judge, trouble, handle)
+        if op.offset == 0 and op.length is None:
+            fault_contests.note_shown(trouble.mishap(handle.session.serial), handle, handle.session.log)
         if op.offset == 0 and op.length is None:
             _settle_whole_read(judge, trouble, handle.session)
     if trouble.fails_now and resolved and isinstance(op, _LOOKS):
@@ -158,6 +168,8 @@ def _settle_append(judge: Judge, trouble: Trouble, handle: Handle, op: Append) -
     mishap, grip = trouble.mishap(handle.session.serial), trouble.grip(handle.number)
     mishap.hidden = []
     mishap.lay(judge.world.span[1])
+    if mishap.contest is not None:
+        fault_contests.settle(mishap)
     if mishap.ghosts and not trouble.now:
         mishap.swapped = not fault_blame.is_one_of(op.events, mishap.ghosts)
         if not mishap.swapped:
@@ -184,7 +196,7 @@ def _settle_close(judge: Judge, trouble: Trouble, session: Session) -> None:
     mishap = trouble.mishap(session.serial)
     if trouble.now:
         mishap.barrier_hit_at, mishap.owing = judge.world.step, "FAULT-05"
-    if session.opaque or not mishap.hits:
+    if session.opaque or not mishap.hits or mishap.contest is not None:
         return
     if mishap.ghosts and mishap.hits > 1:
         leave_open(judge, trouble, session)
@@ -192,14 +204,16 @@ def _settle_close(judge: Judge, trouble: Trouble, session: Session) -> None:
         judge.world.blur(session)
 
 
-def _settle_crash(judge: Judge, trouble: Trouble) -> None:
-    """What a ghost may have left is told by the recovery now."""
+def _settle_crash(judge: Judge, trouble: Trouble, under_way: set[int]) -> None:
+    """What a ghost may have left is told by the recovery now; a call under way may have stored it once more."""
     trouble.grips.clear()
     for session in judge.world.stored.values():
         mishap = trouble.mishaps.get(session.serial)
         if mishap is None:
             continue
+        mishap.contest = None
         only_once = bool(mishap.ghosts) and mishap.hits == 1 and session.recovery is not None
+        only_once = only_once and session.serial not in under_way
         mishap.residue = list(mishap.ghosts) if only_once else []
         mishap.residue_at = min((each[0]["seq"] for each in mishap.residue), default=0)
         mishap.replaced, mishap.ghosts, mishap.hits = [*mishap.replaced, *mishap.ghosts], [], 0

@@ -272,13 +272,16 @@ def _stake(judge: Judge, session: Session, flight: _Flight) -> Stake:
     # While it is not known how its log ends, an append that failed may be counted in it, and was promised nothing.
     known = session.recovery is None or session.recovery.fixed
     claims = judge.capabilities.append_durability == "append" and grown and known
+    end = len(session.log)
+    if session.recovery is not None and session.recovery.acknowledged is not None and session.recovery.grown_at is None:
+        end = min(end, session.recovery.acknowledged)
     upto = max(session.barrier_call, session.grown_call) if claims else session.barrier_call
     own = {call for call, name in world.about.items() if name is None or name == session.id}
     this_life = own if world.aftermath is None else {call for call in own if call > world.aftermath.call}
     in_flight = flight.target is None or flight.target == session.id
     return Stake(
-        must=session.barred or claims,
-        covered=len(session.log) if claims else session.covered,
+        must=session.barred or (claims and bool(end)),
+        covered=max(end, session.covered) if claims else session.covered,
         by_barrier=session.by_barrier,
         exists_by_barrier=session.barred,
         before=frozenset(call for call in own if call <= upto),

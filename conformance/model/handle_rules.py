@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import blame, crash_blame, crash_rules, identity_blame, service_rules, value_blame
+from conformance.model import (
+    blame,
+    crash_blame,
+    crash_rules,
+    fault_contests,
+    identity_blame,
+    service_rules,
+    value_blame,
+)
 from conformance.model.batches import UNSUPPORTED, JsonGrade, Refusals, batch_refusals, json_grade
 from conformance.model.history import HandleView, Odd, Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
-from conformance.model.service_rules import TAKEN, kind_of
+from conformance.model.service_rules import MOVED_ON, TAKEN, kind_of
 from conformance.model.state import Handle
 from conformance.model.transitions import Standing, cover, end_handle, forget_looks, hush, materialise, standing
 from conformance.model.values import plain
@@ -20,7 +28,6 @@ if TYPE_CHECKING:
 
 CLOSED = frozenset({"SessionHandleClosedError"})
 READ_ONLY = frozenset({"SessionReadOnlyError"})
-MOVED_ON = frozenset({"SessionContiguityError", "SessionOwnershipLostError"})
 
 
 def refused_as_closed(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
@@ -47,6 +54,7 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         return
     if handle.is_writer and not session.opaque:
         crash_rules.settle_by_append(judge, handle, op, outcome)
+        fault_contests.take_in(judge, handle, op, outcome)
     refusals = batch_refusals(op.events, len(session.log), judge.capabilities)
     if not handle.is_writer:
         _refused_as_read_only(judge, handle, outcome, refusals.kinds | refusals.may)

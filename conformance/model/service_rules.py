@@ -20,6 +20,7 @@ EXISTS = frozenset({"SessionAlreadyExistsError"})
 OWNED = frozenset({"SessionAlreadyOwnedError"})
 NOT_FOUND = frozenset({"SessionPersistenceNotFoundError"})
 TAKEN = EXISTS | OWNED
+MOVED_ON = frozenset({"SessionContiguityError", "SessionOwnershipLostError"})
 
 PATIENCE_US = 250_000
 """Simulated microseconds that make a wait where nothing says how long an open takes."""

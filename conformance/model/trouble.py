@@ -35,6 +35,18 @@ class Haunting(NamedTuple):
 
 
 @dataclass(slots=True)
+class Contest:
+    """A second owner was let in while an append that failed in another instance is not made up for.
+
+    Attributes:
+        by: that instance. seen: the log as the second owner last read it, where nothing was called in ``by`` since.
+    """
+
+    by: int
+    seen: Batch | None = None
+
+
+@dataclass(slots=True)
 class Mishap:
     """What faults did to one session.
 
@@ -51,6 +63,7 @@ class Mishap:
         residue: ghosts of which a crash may have left something, though one fault only came between.
         residue_at: the seq at which they would begin.
         hauntings: when ghosts, these and all before them, may have been in storage.
+        contest: another instance has an owner while ghosts are about, and whether they count is not settled.
     """
 
     ghosts: list[Batch] = field(default_factory=list)
@@ -66,6 +79,7 @@ class Mishap:
     residue: list[Batch] = field(default_factory=list)
     residue_at: int = 0
     hauntings: list[Haunting] = field(default_factory=list)
+    contest: Contest | None = None
 
     def haunt(self, ghost: Batch, instance: int, since: Moment) -> None:
         """An append of that instance failed, which had begun then."""

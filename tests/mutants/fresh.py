@@ -178,3 +178,12 @@ class failed_append_stays_hidden(JsonlPersistence):
             return known(place, artifact, owner if residue is None else residue.owner)
 
         store._known_end = of_the_same_size  # type: ignore[method-assign]
+
+
+@planted(FILES, breaks="FRESH-04")
+class remains_are_cut_off_whoever_wrote_since(PlainHandle):
+    """What a failed append left is cut off when storage works again; what stands there is known by its size alone."""
+
+    def is_its_own(self) -> bool:
+        """As long as the file is no longer than it would be."""
+        return True

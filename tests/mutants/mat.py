@@ -7,8 +7,10 @@ import asyncio
 from planting import (
     FILES,
     FRAMES,
+    GOOD,
     MEMORY,
     Draft,
+    GoodHandle,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -133,3 +135,14 @@ class drafts_expire(PlainFiles):
         """Sweep it away."""
         if handle.draft is not None and not handle.draft.stored:
             self.release(handle)
+
+
+@planted(GOOD, breaks="MAT-05")
+class debris_is_removed_though_somebody_owns_it(GoodHandle):
+    """A first append failed and its file stayed; its handle removes the file later, whoever has found it by then."""
+
+    def clear(self) -> None:
+        """Whatever it has become."""
+        if self.draft is not None and self.draft.debris is not None:
+            self.path.unlink(missing_ok=True)
+            self.draft.debris = None

@@ -32,7 +32,7 @@ class BufferedHandle(PlainHandle):
 
     def stored_events(self) -> list[SessionEvent]:
         """What is in the file, and what waits behind it."""
-        stored = [] if self.draft is not None and not self.draft.stored else super().stored_events()
+        stored = [] if self.draft is not None and self.draft.is_waiting else super().stored_events()
         return [*stored, *self.service.copy_of_waiting(self.id)]
 
     def write(self, batch: list[SessionEvent]) -> None:

@@ -73,6 +73,15 @@ class Draft:
         self.erased = False
         self.debris: tuple[int, int, int] | None = None
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it may still be stored, and is not yet."""
+        return not self.stored and not self.erased
+
+    def is_at(self, path: Path) -> bool:
+        """Whether the file there is what a rejected call stored of it all the same."""
+        return self.debris is not None and mark_of(path) == self.debris
+
 
 class PlainHandle:
     """One session, opened for reading or, by its single owner in this instance, for writing."""
@@ -106,7 +115,7 @@ class PlainHandle:
         """The events ``[offset:offset+length]``, from the file."""
         self.check_open()
         start, count = check_read_range(offset, length)
-        if self.draft is not None and self.draft.erased:
+        if self.draft is not None and self.draft.erased and not self.draft.is_at(self.path):
             raise SessionPersistenceNotFoundError(f"session {self.id!r} was never stored", session_id=self.id)
         events = self.stored_events()
         if len(events) < self.shown:
@@ -123,7 +132,7 @@ class PlainHandle:
 
     def stored_events(self) -> list[SessionEvent]:
         """All events of the file; none before there is one."""
-        if self.draft is not None and not self.draft.stored:
+        if self.draft is not None and self.draft.is_waiting:
             return []
         stored = self.service.stored(self.id)
         if stored is None:
@@ -254,7 +263,7 @@ class PlainHandle:
     def clear(self) -> None:
         """Take the name away from a file whose materialisation failed, unless somebody found and owned it."""
         if self.draft is not None and self.draft.debris is not None:
-            if self.is_latest and mark_of(self.path) == self.draft.debris:
+            if self.is_latest and self.draft.is_at(self.path):
                 self.path.unlink()
             self.service.sync_entry(self.path)
             self.draft.debris = None

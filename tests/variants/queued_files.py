@@ -168,9 +168,9 @@ class QueuedFiles(PlainFiles):
             await asyncio.wait(set(writer.abandoned))
 
     def upto(self, session_id: str) -> int | None:
-        """While something is written the log ends where it ended before."""
+        """While something is written the log ends where it ended before, unless another instance owned it since."""
         writer = self.writers.get(session_id)
-        is_busy = isinstance(writer, QueuedHandle) and writer.is_busy
+        is_busy = isinstance(writer, QueuedHandle) and writer.is_busy and writer.is_latest
         return writer.end if writer is not None and is_busy and writer.end else super().upto(session_id)
 
     async def open(self, session_id: str, access: Access) -> PlainHandle:

@@ -24,7 +24,9 @@ CLAUSES = (
         narrower_than=("SEQ-09",),
         reading="The cause is the fault itself or stands in the cause, context or group of what is raised; it is"
         " never one of the contract's specific errors. Other instances may see what a failed append left until another"
-        " append takes its place, and a reader that was opened or read meanwhile may raise from then on (READ-03).",
+        " append takes its place, and a reader that was opened or read meanwhile may raise from then on (READ-03). An"
+        " owner in another instance, where one is let in, may count it in: with its append or flush it is part of the"
+        " log for everybody, and no longer the first one's to undo.",
     ),
     Clause(
         id="FAULT-02",

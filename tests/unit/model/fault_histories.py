@@ -69,6 +69,8 @@ ONE = (
 )
 TWO = (up(), create(1), create(2, "t"), append(1, events(0)), append(2, events(0)), FAIL)
 BROKEN = "SessionPersistenceCorruptionError"
+BESIDE = (*FAILED, HEAL, up(2), owned(2, on=2))
+ELSEWHERE = (up(3), opened(3, on=3))
 
 CASES: tuple[Case, ...] = (
     # A fault shows as itself, and never as something that it is not.
@@ -144,6 +146,25 @@ CASES: tuple[Case, ...] = (
         opened(3, "t"),
         wrong=opened(3, "t").raises("OSError", fault=True),
     ),
+    # A second owner was let in: what it made of the log stays, whatever the first one does.
+    case(
+        "FRESH-04",
+        *(*BESIDE, append(2, events(1, mark="x")), flush(2), close(1), *ELSEWHERE),
+        read(3, events(0) + events(1, mark="x")),
+        wrong=read(3, events(0)),
+    ),
+    case(
+        "FRESH-04",
+        *(*BESIDE, read(2, events(0, 2)), append(2, events(2)), flush(2), close(1), *ELSEWHERE),
+        read(3, events(0, 3)),
+        wrong=read(3, events(0)),
+    ),
+    case(
+        "FRESH-04",
+        *(*BESIDE, read(2, events(0, 2)), flush(2), close(1), *ELSEWHERE),
+        read(3, events(0, 2)),
+        wrong=read(3, events(0)),
+    ),
     # A group names who failed.
     case("FLUSH-02", *TWO, group(sweep(), "s"), wrong=group(sweep())),
     case("CLOSE-07", *TWO, group(down(), "s"), wrong=down().meets(WRITE)),
@@ -180,6 +201,32 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "the same in a listing, though the latest fault came to another session": (
         *(*TWO, append(1, events(1)).meets(LANDED), opened(3, "t").meets(READ), HEAL, up(2)),
         listed(snap(2, 1), snap(1, 2, "t"), on=2),
+    ),
+    "a second owner counts in what failed, and the first one takes it back": (
+        *(*BESIDE, read(2, events(0, 2)), close(1), append(2, events(2)).raises(LOST), flush(2).raises(LOST)),
+        *(*ELSEWHERE, read(3, events(0)), read(2, []).raises(BROKEN)),
+    ),
+    "a second owner counts in what failed and covers it, and so does the first one from then on": (
+        *(*BESIDE, flush(2), *ELSEWHERE, read(3, events(0, 2)), opened(4), read(4, events(0, 2))),
+        *(append(1, events(1)).raises(LOST), append(2, events(2)), close(1), read(3, events(0, 3))),
+    ),
+    "a second owner that looks at nothing goes on behind what failed": (
+        *(*BESIDE, append(2, events(2)), close(2), *ELSEWHERE, read(3, events(0, 3)), close(1).raises(LOST)),
+    ),
+    "a second owner is told that the log ends elsewhere than it was known to": (
+        *(*BESIDE, append(2, events(1)).raises(CONTIGUITY, expected=2, got=1), stat(snap(2, 2), on=2)),
+    ),
+    "a second owner cuts off what failed, and the first one is told": (
+        *(*BESIDE, append(2, events(1, mark="x")), flush(2), append(1, events(1)).raises(LOST), close(1)),
+        *(*ELSEWHERE, read(3, [*events(0), *events(1, mark="x")])),
+    ),
+    "a session whose first append failed is found elsewhere, and goes with it": (
+        *(up(), create(1), FAIL, append(1, events(0)).meets(LANDED), up(2), stat(snap(1, 1), on=2), HEAL, close(1)),
+        *(stat(None, on=2), opened(2, on=2).raises(NOT_FOUND)),
+    ),
+    "a crash comes in the second try of what failed": (
+        *(*FAILED, HEAL, Step(Crash("kill", during=append(1, events(1)).operation), Returned(CrashView()))),
+        *(up(2), opened(2, on=2), read(2, events(0, 2))),
     ),
     "a different batch may be refused": (*FAILED, HEAL, append(1, events(1, mark="x")).raises(CONTIGUITY)),
     "a close that failed leaves open how much is stored": (

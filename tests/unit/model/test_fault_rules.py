@@ -74,6 +74,16 @@ def test_what_failing_storage_excuses(told: str) -> None:
     assert found is None, found
 
 
+def test_what_a_failed_close_stored_of_a_failed_append_was_promised_nothing() -> None:
+    """Another instance saw it, and a crash takes it, though appends are durable by themselves here."""
+    durable = Capabilities(append_durability="append")
+    seen = (*FAILED, close(1).meets(WRITE), HEAL, up(2), stat(snap(2, 1), on=2), gone(4), up(3), opened(3, on=3))
+    found = judge_history(history((*seen, read(3, events(0)))), durable).violation
+    assert found is None, found
+    lost = judge_history(history((*seen, read(3, []))), durable).violation
+    assert lost is not None
+
+
 BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     "a flush swallows a failed sync": (
         "FAULT-01",
