@@ -271,7 +271,11 @@ def _failed_sweep(judge: Judge, trouble: Trouble, op: FlushInstance | CloseInsta
     clause = "CLOSE-07" if closes else "FLUSH-02"
     failing = [each for each in writers if any(names_session(member, each.session.id) for member in error.members)]
     busy = [each for each in writers if each.dirty or not each.session.durable]
-    if busy and not failing and not world.blurred:
+    readers = [each for each in world.handles.values() if each.instance == op.instance and not each.is_writer]
+    beside = closes and any(
+        not each.closed and names_session(member, each.session.id) for each in readers for member in error.members
+    )
+    if busy and not failing and not beside and not world.blurred:
         judge.fail(clause, f"one ExceptionGroup with a member that names each session that failed, of {_ids(busy)}")
     aimed_rules.demand_spared(judge, trouble, failing)
     kind = "service close" if closes else "failing service flush"

@@ -251,6 +251,10 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a service that fails names the session, and the others are covered": (
         *(*TWO, group(sweep(), "s"), HEAL, sweep(), gone(), up(2), opened(3, "t", on=2), read(3, events(0))),
     ),
+    "a service whose reader could not be closed names its session": (
+        *(*STORED, flush(1), down(), up(2), opened(2, on=2), create(3, "t", on=2), append(3, events(0))),
+        *(group(down(2), "s"), HEAL, up(3), opened(4, "t", on=3), read(4, events(0))),
+    ),
     "a session whose only append failed never was": (
         *(up(), create(1), FAIL, append(1, events(0)).meets(WRITE), HEAL, close(1)),
         *(up(2), stat(None, on=2), create(2, on=2)),
