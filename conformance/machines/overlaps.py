@@ -64,10 +64,13 @@ class _Maker:
     Attributes:
         cancels, scribbles, ends: what this program is about (swarm): calls are cancelled, callers overwrite what they
             hand over and get, the service is closed among the rest.
+        keeps: nothing is given up or taken over, so that what a crash leaves can be told.
+        fails: storage fails in it.
     """
 
     choices: Choices
     shared: bool
+    keeps: bool = False
     fails: bool = False
     handles: int = 0
     serial: int = 0
@@ -120,14 +123,14 @@ class _Maker:
                 plan.writer = opened.handle
                 steps.append(self.step(opened))
                 continue
-            what = choices.draw(7 if self.fails else 8, "writer's call")
+            what = choices.draw(7 if self.keeps else 8, "writer's call")
             waits = what != 4 and choices.flag("waits")
             if what < 5:
                 steps.append(self.append(plan, waits=waits))
             elif what == 5:
                 steps.append(self.step(Flush(plan.writer), waits=waits))
             elif what == 6:
-                call: Operation = Flush(plan.writer) if self.fails else FlushInstance(plan.instance)
+                call: Operation = Flush(plan.writer) if self.keeps else FlushInstance(plan.instance)
                 steps.append(self.step(call, waits=waits))
             else:
                 steps.append(self.step(Close(plan.writer), waits=waits))
@@ -196,9 +199,9 @@ class _Maker:
     def begin(self) -> None:
         choices = self.choices
         # What was cancelled while storage failed is told less of, so that it is done less often.
-        self.cancels = choices.draw(3, "cancels") == 2 if self.fails else choices.flag("cancels")
+        self.cancels = choices.draw(3, "cancels") == 2 if self.keeps or self.fails else choices.flag("cancels")
         self.scribbles = choices.draw(4, "overwrites") == 3
-        self.ends = choices.draw(4, "ends") == 3 and not self.fails
+        self.ends = choices.draw(4, "ends") == 3 and not self.keeps
         self.instances = [1]
         self.operations.append(OpenInstance(1))
         if self.shared and choices.draw(4, "two instances") == 3:
@@ -234,7 +237,7 @@ class _Maker:
         rows = [self.writer(plan) for plan in self.plans]
         for _ in range(1 + choices.draw(3, "others")):
             plan = choices.pick(self.plans, "session")
-            rows.append(self.rival(plan) if choices.flag("rival") and not self.fails else self.reader(plan))
+            rows.append(self.rival(plan) if choices.flag("rival") and not self.keeps else self.reader(plan))
         jobs = tuple(choices.draw(8, "job") for _ in range(choices.draw(JOBS + 1, "jobs")))
         self.operations.append(Overlap(tuple(map(tuple, rows)), jobs))
 
@@ -279,7 +282,7 @@ class _Maker:
 
 def crashing_programs(choices: Choices, capabilities: Capabilities) -> tuple[list[Operation], Overlap, list[Operation]]:
     """What comes before a crash, the overlap that it comes into, and what a fresh instance does then."""
-    maker = _Maker(choices, capabilities.storage != "memory", fails=True)
+    maker = _Maker(choices, capabilities.storage != "memory", keeps=True)
     maker.begin()
     maker.overlap()
     if choices.flag("overlaps"):
@@ -295,9 +298,7 @@ def overlapping_program(choices: Choices, capabilities: Capabilities, *, fails: 
 
     ``fails``: storage fails somewhere in its first overlap, once or from there on, and heals behind it.
     """
-    # On failing storage each session has its writer and its readers, and nothing is given up: what is left then can be
-    # told. The rest is for the sweeps of faults.
-    maker = _Maker(choices, capabilities.storage != "memory", fails)
+    maker = _Maker(choices, capabilities.storage != "memory", fails=fails)
     maker.begin()
     if fails:
         maker.fail()

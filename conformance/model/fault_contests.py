@@ -79,19 +79,18 @@ def adopt(judge: Judge, handle: Handle, mishap: Mishap) -> None:
     session, contest = handle.session, mishap.contest
     if contest is None or handle.instance == contest.by or standing(judge.world, handle) is not Standing.OWNER:
         return
+    longer = sorted(_longer(session.log, mishap), key=len, reverse=True)
     if contest.seen is not None:
         session.log = list(contest.seen)
         session.covered = session.by_barrier = handle.left_at = handle.found = len(session.log)
         session.barriers.append((judge.world.call, len(session.log)))
         session.grown_at, session.grown_call, mishap.owing = judge.world.step, judge.world.call, ""
-    else:
+    elif longer:
         stake = Stake(must=True, covered=session.covered, by_barrier=session.by_barrier, located=judge.located)
-        session.recovery = Recovery(stake, Damage(fault=True), session.covered, [list(session.log)])
-        session.recovery.covers = True
-        longest, *others = sorted(_longer(session.log, mishap), key=len, reverse=True)
-        session.recovery.others += others
-        session.log, session.home = longest, None
-        handle.left_at = handle.found = len(longest)
+        others = [*longer[1:], list(session.log)]
+        session.recovery = Recovery(stake, Damage(fault=True), session.covered, others, covers=True)
+        session.log, session.home = longer[0], None
+        handle.left_at = handle.found = len(session.log)
     session.stir += 1
     settle(mishap)
 

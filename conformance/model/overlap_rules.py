@@ -136,6 +136,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             judge.redo(flight.begun, ended, _situation(judge, phase, flight))
             _note_given_up(judge, flight)
         _half_stored(judge, phase, flight)
+        _left_open(judge, phase, flight)
     overlap_sweeps.judge_sweeps(judge, phase)
     overlap_sweeps.judge_late_closes(judge, phase)
     _judge_closes(judge, phase)
@@ -342,6 +343,22 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
             continue
         if isinstance(flight.op, _CLOSES) or (not handle.session.durable and not _is_told_later(judge, phase, flight)):
             judge.world.blur(handle.session)
+
+
+def _left_open(judge: Judge, phase: Phase, flight: Flight) -> None:
+    """Blur a session that a failed close left open where something else was called about it before the overlap ended.
+
+    What is stored of it the first look tells; which look beside the next owner is the first, nothing does.
+    """
+    if not phase.meets_faults or not isinstance(flight.op, _CLOSES):
+        return
+    for session in tuple(judge.world.stored.values()):
+        recovery = session.recovery
+        if recovery is None or recovery.fixed or not recovery.damage.fault:
+            continue
+        about = (each for each in phase.flights if each.session in (None, session.id) and each is not flight)
+        if any(each.end > flight.begin for each in about):
+            judge.world.blur(session)
 
 
 def _is_told_later(judge: Judge, phase: Phase, flight: Flight) -> bool:

@@ -23,7 +23,7 @@ def judge_sweeps(judge: Judge, phase: Phase) -> None:
             if not of_it or not sweep.races(close) or close.op.handle not in judge.world.handles:
                 continue
             handle = judge.world.handles[close.op.handle]
-            if not handle.is_writer:
+            if not handle.is_writer or close.op.handle in phase.closed:
                 continue
             judge.about(sweep.ended)
             if close.shows_fault:
@@ -72,6 +72,8 @@ def _is_late(judge: Judge, phase: Phase, sweep: Flight, close: Flight) -> bool:
         return False
     handle = judge.world.handles.get(close.op.handle)
     if handle is None or not handle.is_writer or phase.close_of(close.op.handle) is not close:
+        return False
+    if handle.number in phase.closed:
         return False
     given = [each for each in phase.made() if each.gives_owner and each.op.handle == close.op.handle]
     if not all(each.before(sweep) for each in given) or sweep.ended is None or close.ended is None:

@@ -382,6 +382,9 @@ def _begin(world: World, phase: Phase) -> _Scene:
             ids[name] = _Id("absent", owners=owners)
         elif stored.unsure or stored.recovery is not None:
             ids[name] = _Id(owners=owners)
+        elif not stored.durable and not stored.log and stored.owner is not None and world.trouble is not None:
+            # What failed may have shown it to others; for its own instance it is as if nothing had been called.
+            ids[name] = _Id("pending", stored.owner.instance, owners)
         else:
             ids[name] = _Id(
                 "stored" if stored.durable else "appended", -1 if stored.home is None else stored.home, owners

@@ -301,6 +301,17 @@ CLOSES = (
 CASES: tuple[Case, ...] = (*RACES, *QUEUES, *CANCELS, *CLOSES)
 
 ALLOWED: dict[str, tuple[Step, ...]] = {
+    "a close that had failed before fails again beside a sweep, which is not about it": (
+        *(*WRITTEN, FAIL, FAILED_CLOSE, together("s+ c+ c- s-", s=sweep(), c=FAILED_CLOSE)),
+    ),
+    "a close that failed leaves the next owner what nobody can tell": (
+        *(*SEEN, FAIL, together("a+ c+ a- c- w+ w- r+ r-", a=FIRST.meets(WRITE), c=FAILED_CLOSE, w=owned(3), r=FULL)),
+        *(HEAL, read(3, events(0))),
+    ),
+    "a first append failed, and somebody opens the session beside the close with which it never was": (
+        *(*ALONE, FAIL, append(1, events(0)).meets(WRITE), HEAL, together("c+ r+ c- r-", c=close(1), r=opened(2))),
+        *(read(2, []).raises(NOT_FOUND), stat(None)),
+    ),
     "a cancelled close that is under way refuses opens, and then no more": (
         *(*WRITTEN, together("c+ c- w+ w-", c=cancelled(close(1)), w=owned(2).raises(OWNED)), owned(3)),
         *(read(3, events(0)), append(3, events(1)), close(3)),
