@@ -66,6 +66,7 @@ class _Maker(LiveMaker):
 
     Attributes:
         pauses: virtual microseconds that a client may let pass.
+        instances: who looks; the first publishes.
         cancels, ends, flushes: what this program is about (swarm): calls are cancelled, owners go while calls are in
             flight, and producers flush before they append by hand, for a backend may refuse that while events wait.
         fails: storage fails in each overlap, once or from there on.
@@ -73,6 +74,7 @@ class _Maker(LiveMaker):
 
     fails: bool = False
     pauses: tuple[int, ...] = ()
+    instances: list[int] = field(default_factory=lambda: [1])
     cancels: bool = False
     ends: bool = False
     flushes: bool = False
@@ -132,15 +134,15 @@ class _Maker(LiveMaker):
     def look(self, producer: _Producer) -> list[Step]:
         """Reads, whole or a page, asks and lists."""
         choices = self.choices
-        reader = self.handle()
-        steps = [self.step(OpenSession(1, reader, producer.name, "read"))]
+        reader, instance = self.handle(), choices.pick(self.instances, "instance")
+        steps = [self.step(OpenSession(instance, reader, producer.name, "read"))]
         for _ in range(1 + choices.draw(4, "looks")):
             calls: tuple[Operation, ...] = (
                 Read(reader),
                 Read(producer.writer),
-                Stat(1, producer.name),
+                Stat(instance, producer.name),
                 Read(reader, choices.draw(3, "offset"), 1 + choices.draw(3, "length")),
-                ListSessions(1),
+                ListSessions(instance),
             )
             steps.append(self.step(choices.pick(calls, "look"), waits=choices.draw(4, "waits") != 3))
         return steps
@@ -161,12 +163,13 @@ class _Maker(LiveMaker):
     def make(self, *, shared: bool) -> list[Operation]:
         choices, window = self.choices, self.window_us
         self.cancels = choices.flag("cancels")
-        # What a failed close leaves to the next owner in the same overlap cannot be told.
-        self.ends = choices.draw(3, "ends") == 2 and not self.fails
+        self.ends = choices.draw(3, "ends") == 2
         self.flushes = choices.flag("flushes first")
         around = (window // 2, max(window - 1, 0), window, window + 1, window + 5_000)
         self.pauses = (0, 0, 0, 1, 150, 10_050, *around)
-        self.operations.append(OpenInstance(1))
+        if shared and choices.draw(4, "two instances") == 3:
+            self.instances.append(2)
+        self.operations += map(OpenInstance, self.instances)
         for number in range(1 + choices.draw(2, "sessions")):
             self.begin(f"s{number + 1}")
         for _ in range(1 + choices.draw(2, "overlaps")):
@@ -221,10 +224,10 @@ class _Maker(LiveMaker):
             self.operations += [HubFlush(1, producer.name), Read(reader), Stat(1, producer.name)]
         if not shared:
             return
-        self.operations += [CloseInstance(1), OpenInstance(2)]
+        self.operations += [CloseInstance(1), OpenInstance(3)]
         for producer in self.producers:
             reader = self.handle()
-            self.operations += [OpenSession(2, reader, producer.name, "read"), Read(reader)]
+            self.operations += [OpenSession(3, reader, producer.name, "read"), Read(reader)]
 
 
 def live_overlapping_program(choices: Choices, capabilities: Capabilities, *, fails: bool = False) -> list[Operation]:

@@ -69,7 +69,7 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     if isinstance(op, Read) and isinstance(outcome, Returned) and handle is not None:
         shown = _shown(op, outcome.value, handle, session, mishap)
         return _missing(session, mishap, found) if shown is None else shown
-    if isinstance(op, Stat | ListSessions) and mishap.ghosts and _may_meet(session, mishap, op.instance):
+    if isinstance(op, Stat | ListSessions) and _unsettled(mishap) and _may_meet(session, mishap, op.instance):
         return ""
     return _missing(session, mishap, found)
 
@@ -187,10 +187,10 @@ def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Misha
     if not isinstance(value, list):
         return None
     log, first = session.log, op.offset
-    if mishap.ghosts and _may_meet(session, mishap, handle.instance):
+    if first + len(value) > len(log) and _may_meet(session, mishap, handle.instance):
         # Whether another instance sees it is left open until something settles it.
-        for ghost in mishap.ghosts:
-            longer = (log + ghost)[first : first + len(value)]
+        for ghost in _unsettled(mishap):
+            longer = (log[: ghost[0]["seq"]] + ghost)[first : first + len(value)]
             if same(longer, value):
                 if first == 0 and op.length is None:
                     fault_contests.note_shown(mishap, handle, longer)
@@ -204,6 +204,11 @@ def _shown(op: Read, value: Any, handle: Handle, session: Session, mishap: Misha
             return "FAULT-02" if any(same(event, each) for each in log) else "FAULT-10"
         return None
     return None
+
+
+def _unsettled(mishap: Mishap) -> list[Batch]:
+    """What failed appends left, or what was published and failed, as far as nothing has taken its place."""
+    return [*mishap.ghosts, *(each.ghost for each in mishap.hauntings if each.until is None)]
 
 
 def _may_meet(session: Session, mishap: Mishap, instance: int) -> bool:

@@ -92,6 +92,7 @@ def adopt(judge: Judge, handle: Handle, mishap: Mishap) -> None:
         session.log, session.home = longer[0], None
         handle.left_at = handle.found = len(session.log)
     session.stir += 1
+    mishap.lay(judge.world.span[1])
     settle(mishap)
 
 

@@ -153,7 +153,10 @@ def _failed_append(judge: Judge, trouble: Trouble, op: Append, error: ErrorView)
     if handle is None or not _may_fail(trouble, grip):
         return _failed_aside(judge, trouble, op)
     session = handle.session
-    if not batch_refusals(op.events, len(session.log), judge.capabilities).must and op.events:
+    # What was published before is stored first, if anything is.
+    waiting = 0 if session.live is None else len(session.live.waiting)
+    ends = {len(session.log), len(session.log) + waiting}
+    if op.events and any(not batch_refusals(op.events, end, judge.capabilities).must for end in ends):
         batch = plain(op.events)
         if trouble.mishap(session.serial).contest is not None:
             judge.world.blur(session)

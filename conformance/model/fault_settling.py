@@ -207,6 +207,8 @@ def _settle_close(judge: Judge, trouble: Trouble, session: Session) -> None:
 def _settle_crash(judge: Judge, trouble: Trouble, under_way: set[int]) -> None:
     """What a ghost may have left is told by the recovery now; a call under way may have stored it once more."""
     trouble.grips.clear()
+    for each in trouble.mishaps.values():
+        each.lay(judge.world.span[1])
     for session in judge.world.stored.values():
         mishap = trouble.mishaps.get(session.serial)
         if mishap is None:

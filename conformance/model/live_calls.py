@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 from conformance.model import blame
 from conformance.model.batches import batch_refusals
 from conformance.model.history import ErrorView, FaultView, Outcome, Raised, SnapshotView
-from conformance.model.live_flow import active, background_failed, broken_at, flowing, hold, live_of, names_seq, promote
+from conformance.model.live_flow import (
+    active,
+    background_failed,
+    broken_at,
+    flowing,
+    hold,
+    lingers,
+    live_of,
+    names_seq,
+    promote,
+)
 from conformance.model.live_state import Live
 from conformance.model.operations import (
     Append,
@@ -159,7 +169,7 @@ def _meets(judge: Judge, op: Operation, outcome: Outcome) -> bool:
         handle = world.handles.get(op.handle)
         value = getattr(outcome, "value", None)
         if handle is not None and isinstance(value, list) and value and isinstance(op.offset, int):
-            _shown(judge, handle.session, op.offset + len(value))
+            _shown(judge, handle.session, op.offset + len(value), handle.instance)
         if handle is not None and isinstance(value, list) and judge.alone:
             _found_waiting(judge, op, handle, len(value))
     elif isinstance(op, Stat | ListSessions):
@@ -168,7 +178,7 @@ def _meets(judge: Judge, op: Operation, outcome: Outcome) -> bool:
             if isinstance(view, SnapshotView) and type(view.event_count) is int:
                 session, _ = world.visible(op.instance, snapshot_id(view))
                 if session is not None:
-                    _shown(judge, session, view.event_count)
+                    _shown(judge, session, view.event_count, op.instance)
     elif isinstance(op, Append):
         return _append(judge, op, outcome)
     elif isinstance(op, Flush | Close | FlushInstance | CloseInstance):
@@ -192,9 +202,9 @@ def _seeded(judge: Judge, op: Flush, outcome: Outcome) -> None:
         judge.witness("LIVE-09")
 
 
-def _shown(judge: Judge, session: Session, upto: int) -> None:
+def _shown(judge: Judge, session: Session, upto: int, instance: int) -> None:
     live = session.live
-    if live is None or not live.waiting or session.opaque:
+    if live is None or not live.waiting or session.opaque or lingers(judge, session, instance):
         return
     broken = broken_at(session)
     good = len(live.waiting) if broken is None else broken

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from conformance.model.batches import is_event
 from conformance.model.history import ErrorView, FaultView
 from conformance.model.live_state import Live
 from conformance.model.operations import Fail, Operation, Wait
 from conformance.model.state import Handle, Session
 from conformance.model.transitions import forget_looks, materialise
+from conformance.model.values import plain
 
 if TYPE_CHECKING:
     from conformance.model.judge import Judge
@@ -77,6 +79,8 @@ def promote(judge: Judge, session: Session, count: int, clause: str) -> None:
     session.grown_at, session.grown_call = world.step, world.call
     session.grown.append((world.call, len(session.log)))
     forget_looks(session)
+    if world.trouble is not None and not live.waiting:
+        world.trouble.mishap(session.serial).lay(world.span[1])
     if world.rival(session) is None:
         materialise(world, session)
 
@@ -153,3 +157,13 @@ def names_seq(judge: Judge, error: ErrorView, seq: Any) -> None:
         if str(seq) not in said and error.got != seq and all(each.got != seq for each in error.members):
             judge.fail("LIVE-14", f"an error that names the event's seq, {seq}")
     judge.witness("LIVE-14")
+
+
+def lingers(judge: Judge, session: Session, instance: int | None) -> bool:
+    """Whether this instance may see of what waits what may go again: storage has failed, and another one owns it."""
+    trouble, owner, live = judge.world.trouble, session.owner, session.live
+    if trouble is None or not trouble.fired or live is None or owner is None or owner.instance == instance:
+        return False
+    batch = [plain(each.event) for each in live.waiting if is_event(each.event)]
+    trouble.mishap(session.serial).linger(batch, owner.instance)
+    return bool(batch)

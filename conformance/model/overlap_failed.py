@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from conformance.model.batches import is_event
+from conformance.model.live_flow import lingers
 from conformance.model.operations import Append, Read
 from conformance.model.phase import Flight, Phase
 from conformance.model.state import Session
@@ -30,6 +31,8 @@ def ghosts(judge: Judge, phase: Phase, view: Flight, session: Session) -> list[A
         if isinstance(each.op, Append) and isinstance(each.op.events, list) and each.instance != view.instance
     ]
     batches = [each.op.events for each in failed if each.shows_fault or each.cancelled]
+    if session.live is not None and lingers(judge, session, view.instance):
+        batches.append([each.event for each in session.live.waiting if is_event(each.event)])
     return [*(event for ghost in earlier for event in ghost), *(plain(event) for batch in batches for event in batch)]
 
 

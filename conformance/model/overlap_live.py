@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.model.batches import is_event
 from conformance.model.history import Raised
-from conformance.model.live_flow import active, broken_at, promote
+from conformance.model.live_flow import active, broken_at, lingers, promote
 from conformance.model.operations import (
     Append,
     Close,
@@ -237,7 +237,7 @@ def shown(judge: Judge, phase: Phase, view: Flight, session: Session, upto: int)
     ends = [length for each, length in stored_ends(phase, session) if each.begin < view.end]
     count = min(upto, max([known, *ends])) - len(session.log)
     broken = broken_at(session)
-    if waiting(session) and not session.opaque:
+    if waiting(session) and not session.opaque and not lingers(judge, session, view.instance):
         promote(judge, session, min(count, waiting(session) if broken is None else broken), "LIVE-01")
 
 

@@ -207,7 +207,8 @@ class Phase:
     def with_faults(self, flight: Flight, last: Flight | None = None) -> Completion | None:
         """Its completion, with the faults that storage had while it was in flight, in whichever call they were met.
 
-        Those for which another call was rejected are not its own, unless it was rejected for one too.
+        Those for which another call was rejected are not its own, unless it was rejected for one too, or could not be:
+        the hub hears of no failure at a session's end (LIVE-06).
 
         Args:
             last: the call whose completion is taken for it.
@@ -216,7 +217,7 @@ class Phase:
         if end.ended is None or not self.meets_faults:
             return end.ended
         met = [each for each in self.flights if each.ended is not None and flight.begin < each.end <= end.end]
-        if not end.shows_fault:
+        if not end.shows_fault and not isinstance(flight.op, Dispose):
             met = [each for each in met if not each.shows_fault]
         faults = tuple(fault for each in met if each.ended is not None for fault in each.ended.faults)
         return end.ended if faults == end.ended.faults else end.ended._replace(faults=faults)

@@ -86,6 +86,12 @@ class Mishap:
         self.ghosts.append(ghost)
         self.hauntings.append(Haunting(ghost, instance, since))
 
+    def linger(self, batch: Batch, instance: int) -> None:
+        """What was published there, and may have failed to be stored, may be seen by others at any time."""
+        known = (each.ghost for each in self.hauntings if each.until is None)
+        if batch and batch not in known:
+            self.hauntings.append(Haunting(batch, instance, (0, 0)))
+
     def lay(self, now: Moment) -> None:
         """Another append took the place of every ghost."""
         self.hauntings = [each._replace(until=now if each.until is None else each.until) for each in self.hauntings]

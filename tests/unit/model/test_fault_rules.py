@@ -85,6 +85,10 @@ def test_what_a_failed_close_stored_of_a_failed_append_was_promised_nothing() ->
 
 
 BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
+    "another instance shows less than what was covered, behind an append that failed": (
+        "FAULT-01",
+        (*FAILED, up(2), opened(2, on=2), read(2, [])),
+    ),
     "a flush swallows a failed sync": (
         "FAULT-01",
         (*STORED, append(1, events(1)), flush(1).beside(SYNC), gone(5), up(2), opened(2, on=2), read(2, events(0))),
