@@ -5,6 +5,7 @@ The declaration is data; whether a scenario runs is decided from it by the table
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -60,9 +61,15 @@ def scenario(
         raise ValueError(f"clauses={clauses!r}: expected ids of the catalogue, unknown: {unknown}")
 
     def declare(body: Body) -> Scenario:
-        if not body.__doc__:
-            raise ValueError(f"scenario {body.__name__!r} has no docstring; its first line is the title")
-        title = body.__doc__.strip().splitlines()[0].rstrip(".")
-        return Scenario(body.__name__, clauses, frozenset(needs), title, body, preset, thorough)
+        return Scenario(body.__name__, clauses, frozenset(needs), _title(body), body, preset, thorough)
 
     return declare
+
+
+def _title(body: Body) -> str:
+    if body.__doc__:
+        return body.__doc__.strip().splitlines()[0].rstrip(".")
+    if sys.flags.optimize >= 2:
+        # Python was told to drop all docstrings (-OO); what a scenario does is not in its title.
+        return body.__name__.replace("_", " ").capitalize()
+    raise ValueError(f"scenario {body.__name__!r} has no docstring; its first line is the title")

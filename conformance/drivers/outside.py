@@ -87,7 +87,9 @@ def compare(spec: str, base: Path) -> Comparison:
         replay = Replay(premises.root, os.getcwd())
         lines, told, end = (workspace.directory / name for name in ("lines", "told", "end"))
         given = {"spec": spec, "base": str(base.absolute()), "place": str(place), "told": str(told), "end": str(end)}
-        program = [sys.executable, "-c", _BOOT, json.dumps(sys.path), json.dumps(given)]
+        # What -O takes out of a backend here is to be missing there too.
+        same = ["-O"] * sys.flags.optimize
+        program = [sys.executable, *same, "-c", _BOOT, json.dumps(sys.path), json.dumps(given)]
         failed = _run(command(program, str(lines)))
         if not told.exists():
             return Comparison(gap=f"the program did not run under strace ({failed or 'it said nothing'})")
