@@ -33,7 +33,7 @@ from conformance.drivers.journal import Journal
 from conformance.drivers.outside import Comparison, compare
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
-from conformance.drivers.workspace import Workspace
+from conformance.drivers.workspace import Workspace, forget_dead_runs
 from conformance.machines import MACHINES, MachineSpec, Tier, damage_sweeps, fault_sweeps, sweeps
 from conformance.model.operations import OpenInstance
 from conformance.report.events import RunStarted
@@ -231,6 +231,7 @@ def make_plan(settings: Settings) -> Plan:
             raise UsageError(f"preset={preset!r}: expected one of {', '.join(PRESETS)}")
     selected = select(settings.clauses)
     _try_to_keep(settings.state)
+    forget_dead_runs()
     with Patching():
         # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
         backend = load_backend(settings.backend, settings.base)

@@ -20,15 +20,13 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from conformance.contract import CONTRACT_ERRORS
-from conformance.drivers.descriptors import MOST
+from conformance.drivers.descriptors import out_of_the_way
 from conformance.drivers.errors import KitError, SetupError
 from conformance.model.history import ErrorView, Hung, Outcome, Raised, Skipped
 from conformance.model.history_forms import outcome_from_json, outcome_to_json
 from conformance.model.operations import Operation, operation_from_json
-from conformance.sim.disk import real
 
 try:
-    import fcntl
     import resource
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
@@ -70,8 +68,9 @@ class Confined:
     def __init__(self, make: Callable[[], Performer], room: int) -> None:
         self._at = 0
         self._left = b""
-        requests, self._requests = map(_out_of_the_way, os.pipe())
-        self._answers, answers = map(_out_of_the_way, os.pipe())
+        # They go into the copy, where what a dead backend leaves may close them, as one is bound to with its locks.
+        requests, self._requests = map(out_of_the_way, os.pipe())
+        self._answers, answers = map(out_of_the_way, os.pipe())
         with warnings.catch_warnings():
             # The other threads of this process only wait; the copy asks nothing of them.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -140,23 +139,6 @@ class Confined:
                 self._left += piece
         line, _, self._left = self._left.partition(b"\n")
         return line
-
-
-def _out_of_the_way(descriptor: int) -> int:
-    """The same under a number that nobody has had before.
-
-    In process a dead backend's objects live on, and may close in the copy, as one is bound to with its locks, what was
-    theirs: a low number, which is somebody else's by now.
-    """
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    try:
-        moved: int = real.fcntl(
-            descriptor, fcntl.F_DUPFD_CLOEXEC, MOST // 2 if most == resource.RLIM_INFINITY else most // 2
-        )
-    except OSError:
-        return descriptor
-    os.close(descriptor)
-    return moved
 
 
 def _serve(make: Callable[[], Performer], room: int, requests: int, answers: int) -> NoReturn:

@@ -16,9 +16,16 @@ from contextlib import suppress
 from conformance.sim.disk import real
 
 try:
+    import fcntl
     import resource
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
+
+PREFIX = "torntail-"
+"""What the names of workspaces begin with."""
+
+MARK = "torntail-in-use"
+"""The file in a workspace that is open for as long as that is in use."""
 
 MOST = 65_536
 """Open files that are asked for at most."""
@@ -42,6 +49,25 @@ def make_room() -> None:
         # Some systems have a limit of their own beside it.
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def out_of_the_way(descriptor: int, least: int | None = None) -> int:
+    """The same under a number that hardly anybody has had before: ``least`` or above, by default half of all.
+
+    In process a dead backend's objects live on, and may close what was theirs: a low number, which is somebody else's
+    by now.
+    """
+    if resource is None:
+        return descriptor
+    if least is None:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        least = MOST // 2 if most == resource.RLIM_INFINITY else most // 2
+    try:
+        moved: int = real.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, least)
+    except OSError:
+        return descriptor
+    real.close(descriptor)
+    return moved
 
 
 class Orphans:
@@ -72,7 +98,8 @@ class Orphans:
 
     def _held(self, name: str) -> Held | None:
         try:
-            if not real.readlink(f"{_OPEN}/{name}").startswith(self._start):
+            target = real.readlink(f"{_OPEN}/{name}")
+            if not target.startswith(self._start) or target.endswith(f"/{MARK}"):
                 return None
             status = real.fstat(int(name))
         except OSError:

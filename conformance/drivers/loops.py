@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from conformance.contract import Capabilities
-from conformance.drivers.descriptors import Orphans
+from conformance.drivers.descriptors import PREFIX, Orphans
 from conformance.drivers.watchdog import WallHang
-from conformance.drivers.workspace import PREFIX, scratch_parent
+from conformance.drivers.workspace import scratch_parent
 from conformance.sim import BlockingJob, Choices, Env, RecordedChoices, SimLoop, Stuck, VirtualClock
 from conformance.sim.env import Clock
 

@@ -1,7 +1,7 @@
 """Scratch roots for backends: on a memory file system where there is one, gone when the run ends.
 
 Nothing outside the workspace's own directory is written, and the directory is removed on ``close``. Whoever works there
-may have as many files open as the system allows.
+may have as many files open as the system allows. Of a run that is killed it is left; the next one takes it away.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from conformance.drivers.descriptors import make_room
+from conformance.drivers.descriptors import PREFIX, make_room
+from conformance.drivers.workspace_locks import Hold, take_dead_away
 from conformance.sim.disk import real
 from conformance.sim.disk.materialise import clear
 
@@ -21,9 +22,6 @@ MEMORY_FILE_SYSTEM = Path("/dev/shm")
 
 ROOM = 128 << 20
 """Bytes that a run may need: a string of 32 MiB in a few copies is the most that one world holds."""
-
-PREFIX = "torntail-"
-"""What the names of workspaces begin with."""
 
 
 def scratch_parent() -> Path:
@@ -33,6 +31,11 @@ def scratch_parent() -> Path:
         if status.f_bavail * status.f_frsize >= ROOM:
             return MEMORY_FILE_SYSTEM
     return Path(tempfile.gettempdir())
+
+
+def forget_dead_runs() -> None:
+    """Take away the workspaces of runs that were killed, wherever this user's runs make them on this machine."""
+    take_dead_away({MEMORY_FILE_SYSTEM, Path(tempfile.gettempdir())})
 
 
 class Workspace:
@@ -47,6 +50,7 @@ class Workspace:
         self._count = 0
         self._process = os.getpid()
         make_room()
+        self._hold = Hold(self.directory)
 
     def fresh_root(self) -> Path:
         """The path of a root that does not exist yet."""
@@ -69,6 +73,7 @@ class Workspace:
         if os.getpid() != self._process:
             return
         shutil.rmtree(self.directory, ignore_errors=True)
+        self._hold.release()
 
     def __enter__(self) -> Self:
         return self
