@@ -33,6 +33,7 @@ from conformance.drivers.journal import Journal
 from conformance.drivers.outside import Comparison, compare
 from conformance.drivers.registry import load_backend, partner_for
 from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.whereabouts import Whereabouts, staying
 from conformance.drivers.workspace import Workspace, forget_dead_runs
 from conformance.machines import MACHINES, MachineSpec, Tier, damage_sweeps, fault_sweeps, sweeps
 from conformance.model.operations import OpenInstance
@@ -86,6 +87,7 @@ class Settings:
         durability: to try more or less than is claimed.
         presets: kinds of crashes to sweep besides; what the durability need not withstand is reported only.
         strict: should clauses gate; require_measured: *not measured* counts as not exercised.
+        home: where the run was started, which a backend may leave; the paths below start there.
         state: where journals and cases are kept; base: relative paths of backends start here.
         workers: how many processes share the budget.
     """
@@ -100,9 +102,19 @@ class Settings:
     presets: tuple[str, ...] = ()
     strict: bool = False
     require_measured: bool = False
+    home: Path = field(default_factory=Path.cwd)
     state: Path = Path(".torntail")
     base: Path = Path()
     workers: int = 1
+
+    def __post_init__(self) -> None:
+        """Make the paths absolute, before any backend is loaded."""
+        for name in ("state", "base"):
+            object.__setattr__(self, name, self.home / getattr(self, name))
+
+    def typed(self, path: Path) -> Path:
+        """A path as it may be typed where the run was started."""
+        return path.relative_to(self.home) if path.is_relative_to(self.home) else path
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +146,17 @@ class Ledger:
         due: wall seconds that were meant for the machines that ran here; seconds: that they have used.
         comparison: what came of recording the backend from outside too; None while nobody asked.
         hangs: how often a call held the thread until the watchdog took it away.
+        directory: the working directory in which the backend's module left the process; "" for the one before it.
+        moved: the backend changed the working directory; told: that was said.
     """
 
     due: float = 0.0
     seconds: float = 0.0
     comparison: Comparison | None = None
     hangs: int = 0
+    directory: str = ""
+    moved: bool = False
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +223,7 @@ class Plan:
     def compared(self) -> Comparison:
         """Whether the recorder in the process misses a barrier; found out once, when it is first asked."""
         if self.ledger.comparison is None:
-            self.ledger.comparison = compare(self.settings.backend, self.settings.base)
+            self.ledger.comparison = compare(self.settings.backend, self.settings.base, self.settings.home)
         return self.ledger.comparison
 
     def max_examples(self) -> int:
@@ -230,14 +247,12 @@ def make_plan(settings: Settings) -> Plan:
         if preset not in PRESETS:
             raise UsageError(f"preset={preset!r}: expected one of {', '.join(PRESETS)}")
     selected = select(settings.clauses)
-    _try_to_keep(settings.state)
+    _try_to_keep(settings)
     forget_dead_runs()
-    with Patching():
-        # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
-        backend = load_backend(settings.backend, settings.base)
-    _try_to_open(backend)
-    ledger = Ledger()
-    route = _route(backend, selected, settings, ledger)
+    with staying():
+        backend, ledger = _loaded(settings)
+        _try_to_open(backend)
+        route = _route(backend, selected, settings, ledger)
     rulings = _rulings(selected, backend, route, settings)
     wanted = frozenset(rulings)
     tier = PROFILES[settings.profile].tier
@@ -250,13 +265,24 @@ def make_plan(settings: Settings) -> Plan:
     return Plan(settings, backend, partner_for(backend), route, selected, rulings, items, ledger)
 
 
-def _try_to_keep(state: Path) -> None:
+def _loaded(settings: Settings) -> tuple[Backend, Ledger]:
+    """The backend, and where its module left the process, in which a program of it begins."""
+    before = Whereabouts()
+    with Patching():
+        # What a module captures of ``os`` while it is imported, as a default argument for instance, is seen later too.
+        backend = load_backend(settings.backend, settings.base)
+    after = Whereabouts()
+    return backend, Ledger(directory=after.directory, moved=after.directory != before.directory)
+
+
+def _try_to_keep(settings: Settings) -> None:
     """Write a journal, so that a directory in which nothing can be kept is told before anything is judged."""
     try:
-        Journal(state, "probe").close()
+        Journal(settings.state, "probe").close()
     except OSError as error:
+        place = settings.typed(settings.state)
         raise UsageError(
-            f"{state}: what is found cannot be kept there ({error.strerror}); run this where you may write"
+            f"{place}: what is found cannot be kept there ({error.strerror}); run this where you may write"
         ) from error
 
 
@@ -276,7 +302,7 @@ def _route(backend: Backend, clauses: tuple[Clause, ...], settings: Settings, le
         gap = recording_gap(backend)
         # It takes the better part of a second. In quick runs it is left until something was found after a crash.
         if not gap and PROFILES[settings.profile].thorough:
-            ledger.comparison = compare(settings.backend, settings.base)
+            ledger.comparison = compare(settings.backend, settings.base, settings.home)
             gap = ledger.comparison.reason
         if gap:
             cannot.update(dict.fromkeys(RECORDED, gap))

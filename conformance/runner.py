@@ -23,6 +23,7 @@ from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.journal import Journal
 from conformance.drivers.resting import exhaustion_unheard, old_objects_at_rest
 from conformance.drivers.watchdog import LIMIT_S, Watchdog
+from conformance.drivers.whereabouts import staying
 from conformance.drivers.workspace import Workspace
 from conformance.machines import Finding, Job, MachineSpec
 from conformance.machines.explaining import Explained, Explainer
@@ -38,6 +39,7 @@ from conformance.report.events import (
     KitErrorFound,
     ReportEvent,
     RunFinished,
+    WarningRaised,
 )
 from conformance.report.program_text import render_failure_program
 from conformance.report.summary import summarise
@@ -52,6 +54,11 @@ MOST_HANGS = 3
 SCENARIO_REDUCE_SECONDS = 1.0
 """The same for a scenario, which is short already, and of which a broken backend may fail many."""
 
+
+_MOVES = (
+    "the backend changes the working directory, which is the whole process's: relative paths of everybody else lead"
+    " elsewhere from then on. No clause forbids it; here each program begins where the backend's module left it"
+)
 
 _UNREPEATABLE = (
     "performed again in a world of its own the program did not fail: the backend keeps something from one instance to"
@@ -211,6 +218,7 @@ class _Run:
             path = case.save(settings.state / "cases")
             script = path.with_suffix(".py")
             script.write_text(render_failure_program(failure, backend_spec=settings.backend), "utf-8")
+            path, script = settings.typed(path), settings.typed(script)
         except OSError as problem:
             # What was found is worth more than the file that repeats it.
             return replace(failure, note="; ".join(filter(None, (note, f"it could not be saved: {problem}"))))
@@ -241,12 +249,18 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
     begun = time.monotonic()
     journal = Journal(plan.settings.state)
     try:
-        with Workspace() as workspace, Watchdog() as watchdog, exhaustion_unheard():
+        with (
+            staying(plan.ledger.directory),
+            Workspace() as workspace,
+            Watchdog() as watchdog,
+            exhaustion_unheard(),
+        ):
             run = _Run(plan, item, workspace, journal, watchdog)
             events += _found_by(run, share if share is not None else _share(plan, item))
     finally:
         journal.close()
     plan.ledger.hangs += watchdog.hangs
+    events += _moves(plan, run.job)
     if isinstance(item.check, MachineSpec):
         plan.ledger.due += plan.part(item.check) or 0.0
         plan.ledger.seconds += time.monotonic() - begun
@@ -271,6 +285,16 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
             beyond=item.beyond,
         ),
     ]
+
+
+def _moves(plan: Plan, job: Job) -> list[ReportEvent]:
+    """Say once that the backend changes the working directory."""
+    ledger = plan.ledger
+    ledger.moved |= job.moved
+    if not ledger.moved or ledger.told:
+        return []
+    ledger.told = True
+    return [WarningRaised(text=_MOVES)]
 
 
 def _share(plan: Plan, item: Item) -> float | None:

@@ -23,7 +23,9 @@ def keep_unfinished(plan: Plan) -> list[WarningRaised]:
     settings = plan.settings
     programs, unreadable = Journal.unfinished(settings.state)
     warnings = [
-        WarningRaised(text=f"what an earlier run was doing when it died cannot be read; it is kept as {each}")
+        WarningRaised(
+            text=f"what an earlier run was doing when it died cannot be read; it is kept as {settings.typed(each)}"
+        )
         for each in unreadable
     ]
     for left in programs:
@@ -36,7 +38,7 @@ def keep_unfinished(plan: Plan) -> list[WarningRaised]:
             program=tuple(left.program.to_json()),
             fingerprint=fingerprint(_UNFINISHED, left.program),
         )
-        place = case.save(settings.state / "cases")
+        place = settings.typed(case.save(settings.state / "cases"))
         text = (
             f"an earlier run died in {left.item} of {left.backend}, in the last of"
             f" {len(left.program.operations)} calls; to make them again: torntail replay {shlex.quote(str(place))}"

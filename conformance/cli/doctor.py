@@ -61,13 +61,14 @@ def command(ctx: click.Context, backend: str | None, durability: Durability | No
         for name, dotted in known_backends().items():
             click.echo(_row(name, dotted))
         return
+    here = Path.cwd()
     found = load_backend(backend)
     for line in _backend(backend, found, durability):
         click.echo(line)
     gap = _recording_gap(found)
     click.echo(_row("crashes", gap or _recorded(found)))
     if not gap:
-        click.echo(_row("barriers", _barriers(compare(backend, Path.cwd()))))
+        click.echo(_row("barriers", _barriers(compare(backend, here, here))))
     violation = _round_trip(found)
     click.echo(_row("round trip", violation or "open, create, append, flush, close, open again, read: ok"))
     if violation:

@@ -41,11 +41,11 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> f
         raise click.BadParameter(str(error), ctx, param) from error
 
 
-def _folder(directory: Path, backend: str) -> ReportFolder:
+def _folder(directory: Path, backend: str, told: Path) -> ReportFolder:
     try:
         return ReportFolder(directory, spec=backend)
     except OSError as error:
-        raise UsageError(f"report={str(directory)!r} cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"report={str(told)!r} cannot be written: {error.strerror or error}") from error
 
 
 @click.command("run", short_help="Check a backend and report, clause by clause.")
@@ -118,7 +118,7 @@ def command(
     sinks: list[Callable[[ReportEvent], object]] = [events.append]
     if sys.stderr.isatty():
         sinks.append(Progress(total=len(plan.items)))
-    folder = _folder(report, backend) if report else None
+    folder = _folder(settings.home / report, backend, report) if report else None
     if folder:
         sinks.append(folder.write)
     # The seed is what a user needs to see the same run again, and it is worth having before a run is cut short.

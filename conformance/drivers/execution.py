@@ -22,6 +22,7 @@ from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.journal import Journal
 from conformance.drivers.partner import Partner
 from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.whereabouts import Whereabouts
 from conformance.model.history import RESOLVED, Completion, Event, Invocation, Outcome, Returned
 from conformance.model.judge import Judge
 from conformance.model.operations import (
@@ -90,6 +91,12 @@ class Execution:
             counts_left=counts_left,
         )
         self._partner = Partner(partner, root) if partner is not None else None
+        self._whereabouts = Whereabouts()
+
+    @property
+    def moved(self) -> bool:
+        """Whether the backend changed the working directory of the process."""
+        return self._whereabouts.moved
 
     @property
     def program(self) -> Program:
@@ -160,6 +167,8 @@ class Execution:
     def _crash(self, asked: Crash, plan: CrashPlan) -> Outcome:
         call, at = self._note(asked), self._driver.now_us()
         left = self._driver.crash(asked, call, plan)
+        # What lives on is another process, and begins where this one did.
+        self._whereabouts.put_back()
         self.operations[call] = crash = left.crash
         self._placements[call] = left.placement
         if self._journal is not None and crash is not asked:
@@ -225,6 +234,7 @@ class Execution:
     def finish(self) -> None:
         """End what the program left open; to be called once, whatever happened."""
         self._driver.finish()
+        self._whereabouts.put_back()
         if self._partner is not None:
             self._partner.finish()
 

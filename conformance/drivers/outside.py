@@ -70,11 +70,12 @@ class Comparison:
         return f"{UNSEEN}: {self.difference}" if self.difference else ""
 
 
-def compare(spec: str, base: Path) -> Comparison:
+def compare(spec: str, base: Path, home: Path) -> Comparison:
     """Record one program of the backend both ways.
 
     Args:
         spec, base: as for ``load_backend``, by which the other process finds the backend.
+        home: the working directory in which that process begins.
     """
     if shutil.which("strace") is None:
         return Comparison(gap="strace is not there")
@@ -84,13 +85,13 @@ def compare(spec: str, base: Path) -> Comparison:
         place = workspace.fresh_root()
         premises = Premises(place)
         premises.prepare()
-        replay = Replay(premises.root, os.getcwd())
+        replay = Replay(premises.root, str(home))
         lines, told, end = (workspace.directory / name for name in ("lines", "told", "end"))
-        given = {"spec": spec, "base": str(base.absolute()), "place": str(place), "told": str(told), "end": str(end)}
+        given = {"spec": spec, "base": str(base), "place": str(place), "told": str(told), "end": str(end)}
         # What -O takes out of a backend here is to be missing there too.
         same = ["-O"] * sys.flags.optimize
         program = [sys.executable, *same, "-c", _BOOT, json.dumps(sys.path), json.dumps(given)]
-        failed = _run(command(program, str(lines)))
+        failed = _run(command(program, str(lines)), home)
         if not told.exists():
             return Comparison(gap=f"the program did not run under strace ({failed or 'it said nothing'})")
         mark = hexed(str(end))
@@ -106,11 +107,16 @@ def compare(spec: str, base: Path) -> Comparison:
     )
 
 
-def _run(arguments: Sequence[str]) -> str:
+def _run(arguments: Sequence[str], home: Path) -> str:
     """Run the program to its end; the last line that it complained with, or why it was ended."""
     # In a session of its own, for whatever strace has started has to end with it.
     with subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        arguments,
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     ) as process:
         try:
             _, said = process.communicate(timeout=LONGEST)

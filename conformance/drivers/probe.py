@@ -24,6 +24,7 @@ from conformance.drivers.loops import Host, NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
 from conformance.drivers.premises import artifact_bytes
 from conformance.drivers.watchdog import Watchdog
+from conformance.drivers.whereabouts import Whereabouts
 from conformance.model.history import ErrorView, HandleView, SnapshotView
 from conformance.model.recovery import ABSENT, NOT_FOUND, RecoverySeen, SessionSeen, marker, newcomer
 from conformance.model.values import clone
@@ -43,6 +44,7 @@ class Prober:
         self._backend = backend
         self._watchdog = watchdog
         self._thorough = thorough
+        self._whereabouts = Whereabouts()
         self._watched = f"backend {backend.name!r}: recovery after a crash"
 
     def look(self, root: Path, sessions: Sequence[str]) -> RecoverySeen:
@@ -65,6 +67,7 @@ class Prober:
             if self._watchdog is not None:
                 self._watchdog.rest()
             host.close()
+            self._whereabouts.put_back()
         return seen
 
 

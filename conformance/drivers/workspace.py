@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from conformance.drivers.descriptors import PREFIX, make_room
+from conformance.drivers.whereabouts import Whereabouts
 from conformance.drivers.workspace_locks import Hold, take_dead_away
 from conformance.sim.disk import real
 from conformance.sim.disk.materialise import clear
@@ -51,6 +52,7 @@ class Workspace:
         self._process = os.getpid()
         make_room()
         self._hold = Hold(self.directory)
+        self._whereabouts = Whereabouts()
 
     def fresh_root(self) -> Path:
         """The path of a root that does not exist yet."""
@@ -72,6 +74,8 @@ class Workspace:
         """Remove everything; nothing where this is a copy of the process that made it, and a backend's own."""
         if os.getpid() != self._process:
             return
+        # A backend may have gone into what is removed now.
+        self._whereabouts.put_back()
         shutil.rmtree(self.directory, ignore_errors=True)
         self._hold.release()
 

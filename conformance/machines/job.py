@@ -70,6 +70,7 @@ class Job:
         crash_states, crash_bound: see ``ItemFinished``.
         orders, undecided: overlaps that were put in order, and those for which that was given up.
         presets: the kinds of crashes to withstand, the weakest adversary first.
+        moved: the backend changed the working directory.
         doubt: why nothing that this hunt may come to would be true, or None.
     """
 
@@ -96,6 +97,7 @@ class Job:
     orders: int = 0
     undecided: int = 0
     presets: tuple[str, ...] = ()
+    moved: bool = False
     doubt: NotMeasured | None = None
     _shrink_until: float | None = None
     _shortened_at: int = 0
@@ -134,6 +136,7 @@ class Job:
     def end(self, execution: Execution, *, counted: bool = True) -> None:
         """The program is over: count what it witnessed, unless it repeats another, and remove what it left."""
         execution.finish()
+        self.moved |= execution.moved
         if self.journal is not None:
             self.journal.end()
         self.operations += len(execution.operations)

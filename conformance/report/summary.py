@@ -253,7 +253,7 @@ def summarise(events: Iterable[ReportEvent], *, known: Mapping[str, str] | None 
                 failures.append(event)
             case KitErrorFound():
                 kit_errors.append(event)
-            case WarningRaised():
+            case WarningRaised() if event.text not in warnings:
                 warnings.append(event.text)
             case ItemFinished():
                 items.append(event)

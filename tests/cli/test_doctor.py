@@ -124,5 +124,5 @@ def test_it_says_why_barriers_are_not_known(
     command: Command, monkeypatch: pytest.MonkeyPatch, came: Comparison, words: str
 ) -> None:
     """Without strace, and where the recorders differ, the line says so."""
-    monkeypatch.setattr("conformance.cli.doctor.compare", lambda spec, base: came)
+    monkeypatch.setattr("conformance.cli.doctor.compare", lambda spec, base, home: came)
     assert f"barriers         {words}" in command("doctor", "jsonl").output

@@ -255,3 +255,38 @@ def test_where_nothing_crashes_a_preset_changes_nothing(command: Command) -> Non
     found = command("run", "memory", "--clause", "SEQ-01,DUR-01", "--profile", "smoke", "--preset", "btrfs")
     assert found.exit_code == 0
     assert "btrfs: " not in found.output
+
+
+MOVING = """
+import os
+from conformance import Backend
+from reference_backend.memory import MemoryPersistence, memory
+
+{at_import}
+
+
+class Service(MemoryPersistence):
+    async def create(self, *args, **kwargs):
+        {in_call}
+        return await super().create(*args, **kwargs)
+
+
+moving = Backend(name="moving", open=lambda root: Service(), capabilities=memory.capabilities)
+"""
+
+
+@pytest.mark.parametrize("when", ["at_import", "in_call"])
+def test_a_backend_that_changes_the_working_directory_takes_nothing_along(
+    command: Command, here: Path, tmp_path_factory: pytest.TempPathFactory, when: str
+) -> None:
+    """State and report are where the run was started, and that the backend moved is said once."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    moves = {"at_import": "", "in_call": ""} | {when: f"os.chdir({str(elsewhere)!r})"}
+    (here / "moving.py").write_text(MOVING.format(**moves), "utf-8")
+    found = command("run", "moving.py:moving", *QUICK, "--clause", "SEQ-04", "--report", "out")
+    assert found.exit_code == 0, found.output
+    assert " ".join(found.output.split()).count("the backend changes the working directory") == 1
+    assert Path.cwd() == here
+    assert list(elsewhere.iterdir()) == []
+    assert (here / ".torntail").is_dir()
+    assert (here / "out" / "summary.txt").is_file()

@@ -43,9 +43,14 @@ class Settings:
     presets: tuple[str, ...] = ()
     strict: bool = False
     require_measured: bool = False
+    home: Path = field(default_factory=Path.cwd)
     state: Path = Path(".torntail")
     base: Path = Path()
     workers: int = 1
+
+    def typed(self, path: Path) -> Path:
+        """As the real ones tell it."""
+        return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

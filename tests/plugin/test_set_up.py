@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.plugin.conftest import Project
@@ -99,3 +101,16 @@ def test_a_misspelt_setting_is_a_usage_error(project: Project) -> None:
     ran = project.pytest("--backend=memory", stand_in=False)
     assert ran.code == 4
     assert "did you mean 'profile'" in ran.out
+
+
+def test_a_backend_that_changes_the_working_directory_takes_nobody_along(project: Project) -> None:
+    """The user's own tests are where they were, and so is what the kit keeps."""
+    project.write("moving.py", "import os\nos.chdir('/')\n\n" + textwrap.dedent(MUTANT))
+    project.write("test_mine.py", "import os\n\ndef test_it():\n    assert os.getcwd() == os.path.dirname(__file__)\n")
+    args = ("--torntail-report=out", "-q", "test_mine.py", "conformance::seq::batches_are_read_back_exactly")
+    ran = project.pytest("--backend=moving.py:forgetful", *args, stand_in=False)
+    assert ran.code == 1
+    assert "the backend changes the working directory" in ran.out
+    assert "test_mine" not in ran.out.partition("short test summary")[2]
+    assert {each.name for each in project.root.iterdir()} >= {"out", ".torntail"}
+    assert list((project.root / ".torntail" / "cases").glob("SEQ-01-*.json"))

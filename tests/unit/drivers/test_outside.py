@@ -28,7 +28,7 @@ HIDDEN = "tests/unit/drivers/out_of_sight.py"
 )
 def test_ordinary_backends_do_nothing_out_of_sight(spec: str) -> None:
     """Both recorders see the same of plain Python, of compressed frames, and of calls in threads."""
-    found = compare(spec, ROOT)
+    found = compare(spec, ROOT, ROOT)
     assert found.agrees, found
     assert found.operations > 5
     assert found.reason == ""
@@ -45,7 +45,7 @@ def test_ordinary_backends_do_nothing_out_of_sight(spec: str) -> None:
 )
 def test_what_happens_out_of_sight_is_named(name: str, what: str) -> None:
     """A sync by a C extension or by a child, and a mapping, are differences, and the first is told."""
-    found = compare(f"{HIDDEN}:{name}", ROOT)
+    found = compare(f"{HIDDEN}:{name}", ROOT, ROOT)
     assert not found.agrees
     assert what in found.difference
     assert found.reason == f"a barrier may be unseen: {found.difference}"
@@ -55,7 +55,8 @@ def test_what_happens_out_of_sight_is_named(name: str, what: str) -> None:
 def test_writes_of_an_extension_are_a_difference() -> None:
     """SQLite's writes are seen from outside alone."""
     assert (
-        "a file is on the disk and none recorded" in compare("tests/variants/sqlite_rows.py:sqlite_rows", ROOT).reason
+        "a file is on the disk and none recorded"
+        in compare("tests/variants/sqlite_rows.py:sqlite_rows", ROOT, ROOT).reason
     )
 
 
@@ -70,15 +71,15 @@ def test_without_strace_nothing_is_compared(monkeypatch: pytest.MonkeyPatch, tmp
     """No strace, one that may not trace, one that hangs, a backend that nobody else can load: each says so."""
     held = hold_backend(load_backend("jsonl"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert compare("jsonl", ROOT) == Comparison(gap="strace is not there")
+    assert compare("jsonl", ROOT, ROOT) == Comparison(gap="strace is not there")
     fake = tmp_path / "strace"
     fake.write_text("#!/bin/sh\necho 'strace: ptrace: Operation not permitted' >&2\nexit 1\n", "utf-8")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    assert compare("jsonl", ROOT).gap.endswith("(strace: ptrace: Operation not permitted)")
+    assert compare("jsonl", ROOT, ROOT).gap.endswith("(strace: ptrace: Operation not permitted)")
     fake.write_text("#!/bin/sh\nwhile :; do :; done\n", "utf-8")
     monkeypatch.setattr(outside, "LONGEST", 0.01)
-    assert compare("jsonl", ROOT).gap.endswith("(nothing within 0.01 s)")
-    found = compare(held, ROOT)
+    assert compare("jsonl", ROOT, ROOT).gap.endswith("(nothing within 0.01 s)")
+    found = compare(held, ROOT, ROOT)
     assert found.gap.startswith("the backend was given as an object")
     assert (found.agrees, found.reason) == (False, "")
 
@@ -121,7 +122,7 @@ def test_a_missing_barrier_says_who_saw_it(
     """A red line that a missing barrier explains says *in process only*, unless the recorders were compared."""
     asked: list[str] = []
 
-    def compared(spec: str, base: Path) -> Comparison:
+    def compared(spec: str, base: Path, home: Path) -> Comparison:
         asked.append(spec)
         return comparison
 
@@ -140,7 +141,7 @@ def test_quick_runs_do_not_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """The comparison is made in thorough runs, once, where crashes are asked for at all."""
     asked: list[str] = []
 
-    def compared(spec: str, base: Path) -> Comparison:
+    def compared(spec: str, base: Path, home: Path) -> Comparison:
         asked.append(spec)
         return Comparison()
 
