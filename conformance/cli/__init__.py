@@ -9,8 +9,9 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the ``torntail`` command with ``sys.argv``; leaves through ``SystemExit`` with the documented exit code."""
-    from conformance.drivers.leaving import interrupt_by, leave_in_time, running, tell_exits
+    from conformance.drivers.leaving import fill_streams, interrupt_by, leave_in_time, running, tell_exits
 
+    missing = fill_streams()
     before = running()
     tell_exits()
     # Whoever cancels a job finds nothing left of it, as behind an interrupt.
@@ -18,7 +19,7 @@ def main() -> None:
     from conformance.cli.app import torntail
 
     try:
-        torntail(prog_name="torntail")
+        torntail(prog_name="torntail", obj=missing)
     except SystemExit as end:
         leave_in_time(end.code if isinstance(end.code, int) else 1 if end.code else 0, before)
         raise

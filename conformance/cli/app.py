@@ -8,7 +8,6 @@ Exit codes: 0 conforms, 1 a violation, 2 usage or a backend that could not start
 from __future__ import annotations
 
 import importlib
-import os
 import traceback
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +17,7 @@ import click
 
 from conformance import __version__
 from conformance.clauses import UnknownClauseError
+from conformance.cli.output import abandon_output
 from conformance.configuration import read_configuration
 from conformance.drivers.errors import KitError, UsageError
 
@@ -80,7 +80,7 @@ class CommandGroup(click.Group):
             raise PlainError(str(error)) from error
         except BrokenPipeError:
             # Whoever read the output went away: that is no verdict, and there is nobody to tell it to.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            abandon_output()
             ctx.exit(EXIT_BROKEN_PIPE)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise

@@ -23,6 +23,7 @@ from hypothesis import find, settings
 
 from conformance import __version__
 from conformance.clauses import Standing, in_process_route, rulings
+from conformance.cli.output import check_told, say
 from conformance.contract import SEAMS, Backend, Capabilities, Durability, SessionHeader
 from conformance.drivers.calibration import recording_gap
 from conformance.drivers.execution import run_program
@@ -54,23 +55,24 @@ _SESSION = "torntail-doctor"
 @click.pass_context
 def command(ctx: click.Context, backend: str | None, durability: Durability | None) -> None:
     """Show what this machine offers and, with BACKEND, how the backend loads, what it claims, and that it starts."""
+    check_told(ctx)
     for line in _machine():
-        click.echo(line)
+        say(line)
     if backend is None:
-        click.echo("\nBackends registered here")
+        say("\nBackends registered here")
         for name, dotted in known_backends().items():
-            click.echo(_row(name, dotted))
+            say(_row(name, dotted))
         return
     here = Path.cwd()
     found = load_backend(backend)
     for line in _backend(backend, found, durability):
-        click.echo(line)
+        say(line)
     gap = _recording_gap(found)
-    click.echo(_row("crashes", gap or _recorded(found)))
+    say(_row("crashes", gap or _recorded(found)))
     if not gap:
-        click.echo(_row("barriers", _barriers(compare(backend, here, here))))
+        say(_row("barriers", _barriers(compare(backend, here, here))))
     violation = _round_trip(found)
-    click.echo(_row("round trip", violation or "open, create, append, flush, close, open again, read: ok"))
+    say(_row("round trip", violation or "open, create, append, flush, close, open again, read: ok"))
     if violation:
         ctx.exit(1)
 

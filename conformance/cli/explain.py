@@ -12,6 +12,7 @@ from collections.abc import Callable
 import click
 
 from conformance.clauses import AREAS, CLAUSES, Clause, Ruling, in_process_route, ruling, select
+from conformance.cli.output import say
 from conformance.configuration import split_patterns
 from conformance.drivers.registry import load_backend
 
@@ -34,9 +35,9 @@ def command(patterns: tuple[str, ...], spec: str | None) -> None:
             return ruling(clause, backend, route)
 
     if len(found) == 1 and wanted:
-        click.echo(_entry(found[0], ruled, spec or "BACKEND"))
+        say(_entry(found[0], ruled, spec or "BACKEND"))
     else:
-        click.echo(_table(found, ruled))
+        say(_table(found, ruled))
 
 
 def _table(clauses: tuple[Clause, ...], ruled: Callable[[Clause], Ruling] | None) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from conformance.cli.output import check_told, say
 from conformance.drivers.errors import UsageError
 from conformance.drivers.execution import run_program
 from conformance.drivers.registry import load_backend, partner_for
@@ -29,20 +30,21 @@ from conformance.report.text import render_failure
 @click.pass_context
 def command(ctx: click.Context, case: Path, backend: str | None, program: bool) -> None:
     """Perform the saved failure CASE again: exit 1 where it still fails, 0 where it does not any more."""
+    check_told(ctx)
     try:
         saved = load_case(case)
     except CaseError as error:
         raise UsageError(str(error)) from error
     spec = backend or saved.backend
     if program:
-        click.echo(render_failure_program(_failure_of(saved), backend_spec=spec), nl=False)
+        say(render_failure_program(_failure_of(saved), backend_spec=spec), nl=False)
         return
     found = load_backend(spec)
     with Workspace() as workspace, Watchdog() as watchdog:
         root = workspace.fresh_root()
         result = run_program(found, saved.operations(), root, partner=partner_for(found), watchdog=watchdog)
     if result.violation is None:
-        click.echo(f"{saved.clause} holds now: {len(saved.program)} calls on {spec}, no violation")
+        say(f"{saved.clause} holds now: {len(saved.program)} calls on {spec}, no violation")
         return
     violation = result.violation
     again = FailureFound(
@@ -62,8 +64,8 @@ def command(ctx: click.Context, case: Path, backend: str | None, program: bool) 
         reproduce=f"torntail replay {case}" + (f" --backend {backend}" if backend else ""),
     )
     if violation.clause != saved.clause:
-        click.echo(f"saved as a failure of {saved.clause}; it breaks {violation.clause} now\n")
-    click.echo(render_failure(again))
+        say(f"saved as a failure of {saved.clause}; it breaks {violation.clause} now\n")
+    say(render_failure(again))
     ctx.exit(1)
 
 

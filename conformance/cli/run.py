@@ -16,7 +16,7 @@ from typing import get_args
 
 import click
 
-from conformance.cli.output import Progress
+from conformance.cli.output import Progress, check_told, say
 from conformance.configuration import parse_budget, split_patterns
 from conformance.contract import Durability
 from conformance.drivers.errors import UsageError
@@ -101,6 +101,8 @@ def command(
             'no backend: torntail run BACKEND, or backend = "..." in [tool.torntail] of pyproject.toml. '
             f"Registered: {', '.join(known_backends())}"
         )
+    if report is None:
+        check_told(ctx)
     settings = Settings(
         backend=backend,
         profile=profile,
@@ -122,7 +124,7 @@ def command(
     if folder:
         sinks.append(folder.write)
     # The seed is what a user needs to see the same run again, and it is worth having before a run is cut short.
-    click.echo(header(plan.started()))
+    say(header(plan.started()))
     unfinished = keep_unfinished(plan)
 
     def sink(event: ReportEvent) -> None:
@@ -141,5 +143,10 @@ def command(
         folder.finish(summary)
     in_colour = sys.stdout.isatty() if colour is None else colour
     width = min(shutil.get_terminal_size((100, 24)).columns, _MAX_WIDTH)
-    click.echo(render_terminal(summary, width=width, style=ansi if in_colour else plain), nl=False, color=in_colour)
+    try:
+        say(render_terminal(summary, width=width, style=ansi if in_colour else plain), nl=False, color=in_colour)
+    except UsageError as error:
+        if folder is None:
+            raise
+        click.echo(f"torntail: {error}; the results are in {report}", err=True)
     ctx.exit(code)

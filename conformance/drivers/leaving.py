@@ -27,7 +27,24 @@ EXIT_KIT = 4
 """What a process ends with that a backend ended, where it said 0: there is no verdict."""
 
 _LOOK_S = 0.1
+_STREAMS = ("stdin", "stdout", "stderr")
 _exit = os._exit
+
+
+def fill_streams() -> frozenset[str]:
+    """Lead the standard streams that this process was started without to nowhere; returns which, as ``stdout``.
+
+    Otherwise the next files to be opened get their numbers, and with them whatever is written to a standard stream.
+    """
+    missing = frozenset(name for name in _STREAMS if getattr(sys, name) is None)
+    for name in _STREAMS:
+        if name in missing:
+            number = os.open(os.devnull, os.O_RDWR)
+            # A process that a backend starts has it too.
+            os.set_inheritable(number, True)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    return missing
 
 
 def tell_exits() -> Callable[[], None]:

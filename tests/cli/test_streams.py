@@ -1,0 +1,80 @@
+"""Standard streams that are closed, or cannot be written: no result that nobody was told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli.app import torntail
+
+TORNTAIL = "from conformance.cli import main; main()"
+RUN = ("run", "memory", "--profile", "smoke", "--max-examples", "1", "--clause", "SEQ-04", "--seed", "1")
+
+
+def with_streams(redirection: str, *arguments: str, here: Path, program: str = TORNTAIL) -> tuple[int, str, str]:
+    """Exit code, output and errors of the command behind such a redirection of a shell."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" "$@" {redirection}', sys.executable, "-c", program, *arguments],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "told"),
+    [
+        (">&-", "the standard output is closed, so that no result could be told"),
+        pytest.param(
+            ">/dev/full",
+            "the standard output cannot be written: No space left on device",
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here"),
+        ),
+    ],
+)
+def test_a_verdict_that_cannot_be_told_is_none(here: Path, redirection: str, told: str) -> None:
+    """One line says why, and the exit code is that of a run that could not begin."""
+    assert with_streams(redirection, *RUN, here=here) == (2, "", f"torntail: {told}\n")
+
+
+def test_a_report_tells_the_verdict_too(here: Path) -> None:
+    """With a folder to write it to, nothing else is needed: no stream at all."""
+    code, out, err = with_streams("<&- >&- 2>&-", *RUN, "--report", "out", here=here)
+    assert (code, out, err) == (0, "", "")
+    assert "1/1 must" in (here / "out" / "summary.txt").read_text("utf-8")
+
+
+def test_no_file_gets_the_number_of_a_stream(here: Path) -> None:
+    """What is written to a stream that was closed would land in it, and what a child writes too."""
+    program = (
+        "import os, subprocess, sys; from conformance.drivers.leaving import fill_streams\n"
+        "missing = fill_streams()\n"
+        "with open('told', 'w') as told:\n"
+        "    print(told.fileno() > 2, sorted(missing), file=told, flush=True)\n"
+        "    print('lost'); print('lost', file=sys.stderr)\n"
+        "    done = subprocess.run(['sh', '-c', 'echo lost'], check=False)\n"
+        "    print(done.returncode, repr(sys.stdin.read()), file=told)\n"
+    )
+    assert with_streams("<&- >&- 2>&-", here=here, program=program) == (0, "", "")
+    assert (here / "told").read_text("utf-8") == "True ['stderr', 'stdin', 'stdout']\n0 ''\n"
+
+
+def test_streams_that_are_there_stay(here: Path) -> None:
+    """What the command was started with is nobody's to replace."""
+    program = "import sys; from conformance.drivers.leaving import fill_streams\nprint(sorted(fill_streams()))"
+    assert with_streams("</dev/null", here=here, program=program) == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize("arguments", [("doctor", "memory"), ("replay", "case.json"), ("run", "memory")])
+def test_whatever_has_a_verdict_asks_first(here: Path, arguments: tuple[str, ...]) -> None:
+    """Each command whose exit code says something about a backend."""
+    found = CliRunner().invoke(torntail, arguments, obj=frozenset({"stdout"}))
+    assert found.exit_code == 2
+    assert found.output == "torntail: the standard output is closed, so that no result could be told\n"
