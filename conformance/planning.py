@@ -27,6 +27,7 @@ from conformance.clauses import (
 from conformance.clauses.levels import THOROUGH_ONLY, beyond, preset_gap, presets_of
 from conformance.contract import Backend, Durability
 from conformance.drivers.calibration import counting_gap, leftovers_gap, recording_gap
+from conformance.drivers.children import noting
 from conformance.drivers.errors import UsageError
 from conformance.drivers.inprocess import InProcessDriver
 from conformance.drivers.journal import Journal
@@ -249,7 +250,7 @@ def make_plan(settings: Settings) -> Plan:
     selected = select(settings.clauses)
     _try_to_keep(settings)
     forget_dead_runs()
-    with staying():
+    with staying(), noting():
         backend, ledger = _loaded(settings)
         _try_to_open(backend)
         route = _route(backend, selected, settings, ledger)

@@ -23,6 +23,7 @@ import pytest
 from conformance.clauses import UnknownClauseError
 from conformance.configuration import parse_budget, read_configuration, split_patterns
 from conformance.contract import Durability
+from conformance.drivers.children import end_at_exit
 from conformance.drivers.errors import UsageError
 from conformance.drivers.leaving import leave_in_time, running, tell_exits
 from conformance.pytest_items import BackendStopped, Check, ended, matching, plant
@@ -62,6 +63,7 @@ class Door:
         self._threads = running()
         self._session: pytest.Session | None = None
         self._exits_again = tell_exits()
+        end_at_exit()
         self._began = time.monotonic()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:

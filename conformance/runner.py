@@ -17,6 +17,7 @@ from conformance import __version__
 from conformance.checks import Scenario
 from conformance.checks.script import Script
 from conformance.clauses import CLAUSES, Need, Violation
+from conformance.drivers.children import noting
 from conformance.drivers.errors import KitError, NotMeasured, SetupError, Undecided
 from conformance.drivers.execution import ProgramResult, run_program
 from conformance.drivers.fitting import NO_FIT, Fit
@@ -251,6 +252,7 @@ def run_item(plan: Plan, item: Item, *, share: float | None = None) -> list[Repo
     try:
         with (
             staying(plan.ledger.directory),
+            noting(),
             Workspace() as workspace,
             Watchdog() as watchdog,
             exhaustion_unheard(),

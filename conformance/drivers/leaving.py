@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
+from conformance.drivers.children import end_left
+
 GRACE_S = 5.0
 """Wall seconds that threads and processes are given once Python waits for nothing else."""
 
@@ -55,6 +57,7 @@ def tell_exits() -> Callable[[], None]:
         if os.getpid() == process:
             sys.stderr.write(f"torntail: ended by os._exit({status}) in what was run here; there is no verdict\n")
             sys.stderr.flush()
+            end_left()
             _exit(status or EXIT_KIT)
         _exit(status)
 
@@ -102,6 +105,7 @@ def _end(status: int, before: Collection[threading.Thread]) -> None:
             # It has the output of this one, and whoever reads that would wait for it. Behind this the main thread may
             # go on with the end of Python, in which no other one may touch a stream.
             each.kill()
+        end_left()
         _exit(status)
 
 

@@ -78,3 +78,37 @@ def test_whatever_has_a_verdict_asks_first(here: Path, arguments: tuple[str, ...
     found = CliRunner().invoke(torntail, arguments, obj=frozenset({"stdout"}))
     assert found.exit_code == 2
     assert found.output == "torntail: the standard output is closed, so that no result could be told\n"
+
+
+LEAVING = """
+import subprocess
+from conformance import Backend
+from reference_backend.memory import MemoryPersistence, memory
+
+
+class Service(MemoryPersistence):
+    async def create(self, *args, **kwargs):
+        if not STARTED:
+            STARTED.append(subprocess.Popen(["sleep", "60"]))
+        return await super().create(*args, **kwargs)
+
+
+STARTED = []
+leaving = Backend(name="leaving", open=lambda root: Service(), capabilities=memory.capabilities)
+"""
+
+
+@pytest.mark.skipif(not list(Path("/proc/self/task").glob("*/children")), reason="nothing here lists children")
+@pytest.mark.parametrize("door", ["command", "pytest"])
+def test_whoever_reads_the_output_waits_for_no_process_of_the_backend(here: Path, door: str) -> None:
+    """It is told and ended when the run is, which it fails at neither door: no clause is about it."""
+    (here / "leaving.py").write_text(LEAVING, "utf-8")
+    words = ("leaving.py:leaving", *RUN[2:])
+    program, given = TORNTAIL, ["run", *words]
+    if door == "pytest":
+        program = "import sys, pytest; sys.exit(pytest.main())"
+        given = [f"--backend={words[0]}", "-s", "-q", *(each.replace("--", "--torntail-") for each in words[1:])]
+    code, out, err = with_streams("", *given, here=here, program=program)
+    assert code == 0, out + err
+    assert "torntail: the backend left processes running, which were ended" in err
+    assert ": sleep 60 (pid " in err
