@@ -22,6 +22,7 @@ from conformance.drivers.errors import KitError, NotMeasured, SetupError, Undeci
 from conformance.drivers.execution import ProgramResult, run_program
 from conformance.drivers.fitting import NO_FIT, Fit
 from conformance.drivers.journal import Journal
+from conformance.drivers.leaving import heed_interrupts
 from conformance.drivers.resting import exhaustion_unheard, old_objects_at_rest
 from conformance.drivers.watchdog import LIMIT_S, Watchdog
 from conformance.drivers.whereabouts import staying
@@ -370,6 +371,7 @@ def run(plan: Plan, sink: Callable[[ReportEvent], None]) -> int:
             for item in plan.items:
                 for event in run_item(plan, item):
                     tell(event)
+                heed_interrupts()
     except KeyboardInterrupt:
         interrupted = True
     tell(RunFinished(seconds=time.monotonic() - begun, interrupted=interrupted))

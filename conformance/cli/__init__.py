@@ -17,7 +17,7 @@ def main() -> None:
     tell_exits()
     end_at_exit()
     # Whoever cancels a job finds nothing left of it, as behind an interrupt.
-    interrupt_by("SIGTERM", "SIGHUP")
+    interrupt_by("SIGINT", "SIGTERM", "SIGHUP")
     from conformance.cli.app import torntail
 
     try:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection
+from types import FrameType
 from typing import Any, NoReturn
 
 from conformance.drivers.children import end_left
@@ -28,9 +29,16 @@ NAMED = 5
 EXIT_KIT = 4
 """What a process ends with that a backend ended, where it said 0: there is no verdict."""
 
+EXIT_INTERRUPTED = 130
+
+ENOUGH = 3
+"""Interrupts after which nothing is put away any more."""
+
 _LOOK_S = 0.1
 _STREAMS = ("stdin", "stdout", "stderr")
 _exit = os._exit
+_interrupts: list[int] = []
+"""The signals that came."""
 
 
 def fill_streams() -> frozenset[str]:
@@ -69,11 +77,38 @@ def tell_exits() -> Callable[[], None]:
 
 
 def interrupt_by(*names: str) -> None:
-    """Let these signals do what an interrupt from the keyboard does, where they would end the process at once."""
+    """Let these signals interrupt, also where they would end the process at once; the third one ends it in any case.
+
+    Python drops an interrupt that comes while it runs ``__del__`` or the callback of a weak reference, and a backend
+    may swallow it.
+    """
+    process = os.getpid()
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        _interrupts.append(number)
+        if len(_interrupts) >= ENOUGH and os.getpid() == process:
+            try:
+                # The main thread may be in the middle of writing to a stream, which nobody else can then.
+                os.write(2, b"torntail: ended at the third interrupt; there is no verdict\n")
+                end_left()
+            finally:
+                _exit(EXIT_INTERRUPTED)
+        raise KeyboardInterrupt
+
     for name in names:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+        known = getattr(signal, name, None)
+        if known is not None and signal.getsignal(known) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(known, interrupt)
+
+
+def heed_interrupts() -> None:
+    """To be called between two checks.
+
+    Raises:
+        KeyboardInterrupt: one came and got lost.
+    """
+    if _interrupts:
+        raise KeyboardInterrupt
 
 
 def running() -> frozenset[threading.Thread]:

@@ -112,3 +112,35 @@ def test_whoever_reads_the_output_waits_for_no_process_of_the_backend(here: Path
     assert code == 0, out + err
     assert "torntail: the backend left processes running, which were ended" in err
     assert ": sleep 60 (pid " in err
+
+
+DEAF = """
+import signal
+from conformance import Backend
+from reference_backend.memory import MemoryPersistence, memory
+
+
+class Interrupting:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+class Service(MemoryPersistence):
+    async def create(self, *args, **kwargs):
+        while INTERRUPTS:
+            INTERRUPTS.pop()
+        return await super().create(*args, **kwargs)
+
+
+INTERRUPTS = [Interrupting()]
+deaf = Backend(name="deaf", open=lambda root: Service(), capabilities=memory.capabilities)
+"""
+
+
+def test_an_interrupt_that_python_drops_ends_the_run(here: Path) -> None:
+    """It came while an object was collected, where nothing can be raised."""
+    (here / "deaf.py").write_text(DEAF, "utf-8")
+    code, out, err = with_streams("", "run", "deaf.py:deaf", *RUN[2:], here=here)
+    assert code == 130, out + err
+    assert "interrupted" in out
+    assert "KeyboardInterrupt" in err

@@ -81,3 +81,31 @@ def test_a_signal_to_end_interrupts() -> None:
         "except KeyboardInterrupt: print('interrupted')"
     )
     assert end(code) == (3, "interrupted\ntold\n", "")
+
+
+INTERRUPTED = """
+import os, signal
+leaving.interrupt_by('SIGINT')
+for count in range({count}):
+    try:
+        signal.raise_signal(signal.SIGINT)
+        threading.Event().wait(5)
+    except KeyboardInterrupt:
+        print('interrupted')
+try:
+    leaving.heed_interrupts()
+except KeyboardInterrupt:
+    print('heeded')
+"""
+
+
+def test_an_interrupt_that_was_swallowed_is_heeded_later() -> None:
+    """Python swallows it in callbacks of weak references, and a backend may do so anywhere."""
+    assert end(INTERRUPTED.format(count=1)) == (3, "interrupted\nheeded\ntold\n", "")
+    assert end(INTERRUPTED.format(count=0)) == (3, "told\n", "")
+
+
+def test_the_third_interrupt_ends_the_process() -> None:
+    """Whatever became of the two before it, and without a verdict."""
+    code, _, err = end(INTERRUPTED.format(count=3))
+    assert (code, err) == (130, "torntail: ended at the third interrupt; there is no verdict\n")
