@@ -102,6 +102,10 @@ class CommandGroup(click.Group):
 @click.pass_context
 def torntail(ctx: click.Context) -> None:
     """Check a session-log backend against the contract, clause by clause."""
-    settings = read_configuration(Path.cwd())
+    try:
+        here = Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError("the working directory was removed; run this in one that is there") from error
+    settings = read_configuration(here)
     few = {key: value for key, value in settings.items() if key in ("backend", "durability")}
     ctx.default_map = {"run": settings, "doctor": few}

@@ -54,6 +54,14 @@ def test_a_broken_project_file_is_told(command: Command, here: Path) -> None:
     assert "did you mean 'profile'?" in found.output
 
 
+def test_a_working_directory_that_is_gone_is_told(command: Command, here: Path) -> None:
+    """Nothing could be kept there."""
+    here.rmdir()
+    found = command("clauses", "SEQ")
+    assert (found.exit_code, found.output.count("\n")) == (2, 1)
+    assert "the working directory was removed" in found.output
+
+
 @pytest.mark.parametrize("error", [UsageError("the way out"), SetupError("the way out")], ids=["usage", "set-up"])
 def test_usage_and_set_up_errors_exit_with_2(
     monkeypatch: pytest.MonkeyPatch, command: Command, error: Exception
