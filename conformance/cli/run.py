@@ -23,7 +23,7 @@ from conformance.drivers.errors import UsageError
 from conformance.drivers.registry import known_backends
 from conformance.report.events import ReportEvent, RunStarted
 from conformance.report.folder import ReportFolder, header
-from conformance.report.summary import summarise
+from conformance.report.summary import Summary, summarise
 from conformance.report.text import ansi, plain, render_terminal
 from conformance.runner import PROFILES, Settings, make_plan, run
 from conformance.unfinished import keep_unfinished
@@ -46,6 +46,18 @@ def _folder(directory: Path, backend: str, told: Path) -> ReportFolder:
         return ReportFolder(directory, spec=backend)
     except OSError as error:
         raise UsageError(f"report={str(told)!r} cannot be written: {error.strerror or error}") from error
+
+
+def _tell(summary: Summary, colour: bool | None, report: Path | None) -> None:
+    """Print the summary; where that fails, it is enough that it stands in a report."""
+    in_colour = sys.stdout.isatty() if colour is None else colour
+    width = min(shutil.get_terminal_size((100, 24)).columns, _MAX_WIDTH)
+    try:
+        say(render_terminal(summary, width=width, style=ansi if in_colour else plain), nl=False, color=in_colour)
+    except UsageError as error:
+        if report is None:
+            raise
+        click.echo(f"torntail: {error}; the results are in {report}", err=True)
 
 
 @click.command("run", short_help="Check a backend and report, clause by clause.")
@@ -141,12 +153,5 @@ def command(
     summary = summarise(events)
     if folder:
         folder.finish(summary)
-    in_colour = sys.stdout.isatty() if colour is None else colour
-    width = min(shutil.get_terminal_size((100, 24)).columns, _MAX_WIDTH)
-    try:
-        say(render_terminal(summary, width=width, style=ansi if in_colour else plain), nl=False, color=in_colour)
-    except UsageError as error:
-        if folder is None:
-            raise
-        click.echo(f"torntail: {error}; the results are in {report}", err=True)
+    _tell(summary, colour, report)
     ctx.exit(code)

@@ -74,10 +74,12 @@ class Workspace:
         """Remove everything; nothing where this is a copy of the process that made it, and a backend's own."""
         if os.getpid() != self._process:
             return
-        # A backend may have gone into what is removed now.
-        self._whereabouts.put_back()
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self._hold.release()
+        try:
+            # A backend may have gone into what is removed now.
+            self._whereabouts.put_back()
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            self._hold.release()
 
     def __enter__(self) -> Self:
         return self

@@ -10,8 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.app import torntail
+from conformance.drivers.errors import UsageError
+from tests.cli.conftest import Command
 
 TORNTAIL = "from conformance.cli import main; main()"
+# A shell has what it runs in the background ignore interrupts.
+HEARING = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {TORNTAIL}"
 RUN = ("run", "memory", "--profile", "smoke", "--max-examples", "1", "--clause", "SEQ-04", "--seed", "1")
 
 
@@ -140,7 +144,22 @@ deaf = Backend(name="deaf", open=lambda root: Service(), capabilities=memory.cap
 def test_an_interrupt_that_python_drops_ends_the_run(here: Path) -> None:
     """It came while an object was collected, where nothing can be raised."""
     (here / "deaf.py").write_text(DEAF, "utf-8")
-    code, out, err = with_streams("", "run", "deaf.py:deaf", *RUN[2:], here=here)
+    code, out, err = with_streams("", "run", "deaf.py:deaf", *RUN[2:], here=here, program=HEARING)
     assert code == 130, out + err
     assert "interrupted" in out
     assert "KeyboardInterrupt" in err
+
+
+def test_a_report_tells_the_verdict_of_a_run_whose_output_was_lost(
+    command: Command, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may be full behind the header of the run; without a report that is no verdict."""
+
+    def lost(*_: object, **__: object) -> None:
+        raise UsageError("the standard output cannot be written: full")
+
+    monkeypatch.setattr("conformance.cli.run.render_terminal", lost)
+    told = command(*RUN, "--report", "out")
+    assert told.exit_code == 0
+    assert told.output.endswith("torntail: the standard output cannot be written: full; the results are in out\n")
+    assert command(*RUN).exit_code == 2

@@ -85,6 +85,8 @@ def test_a_signal_to_end_interrupts() -> None:
 
 INTERRUPTED = """
 import os, signal
+# A shell has what it runs in the background ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 leaving.interrupt_by('SIGINT')
 for count in range({count}):
     try:
