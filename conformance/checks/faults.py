@@ -346,6 +346,31 @@ def persistence_does_not_switch_itself_off(s: Script) -> None:
 
 
 @scenario("FAULT-10", needs=FAILING)
+def others_forget_what_they_saw_of_a_failed_append(s: Script) -> None:
+    """Another instance looks at what a failed append left; another batch of the same length and end takes its place."""
+    for number, (kind, how) in enumerate((("write", "landed"), ("sync", "refused"))):
+        a, b, name = s.instance(), s.instance(), f"s{number}"
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        see(s, s.open(b, name), instance=b, session=name)
+        s.fail(kind, "truncate", error="EIO", how=how, sticky=True)  # type: ignore[arg-type]
+        failed = isinstance(s.append(w, [_long_event("a")]), Raised)
+        see(s, s.open(b, name), instance=b, session=name)
+        s.heal()
+        if failed:
+            s.append(w, [_long_event("b")])
+        s.flush(w)
+        see(s, s.open(b, name), instance=b, session=name)
+        end(s, a, name)
+
+
+def _long_event(first: str) -> dict[str, Any]:
+    """An event that differs in one early character only from what another one gives."""
+    return event(1, data={"text": first + "x" * 300})
+
+
+@scenario("FAULT-10", needs=FAILING)
 def another_batch_takes_the_place_of_a_failed_one(s: Script) -> None:
     """An append fails after its bytes landed and a different batch comes at its seqs: that one is stored, as given."""
     for number, (kind, how) in enumerate((("write", "landed"), ("sync", "refused"))):

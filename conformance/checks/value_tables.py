@@ -57,6 +57,14 @@ KEYS: tuple[dict[str, Any], ...] = (
     {"b": 0, "a": 1},
 )
 
+STORE_KEYS: tuple[str, ...] = (
+    *("session", "session_id", "sessionId", "sid", "id", "_id", "key", "kind", "event", "header", "events"),
+    *("ts", "timestamp", "created", "$born", "owner", "writer", "epoch", "generation", "rev", "revision", "version"),
+    *("crc", "checksum", "sha256", "hash", "len", "length", "size", "offset", "index", "batch", "count", "n", "v"),
+    *("deleted", "tombstone", "committed", "durable", "meta", "payload", "__class__", "_type", "_seq", "$schema"),
+)
+"""Keys that stores keep beside what they are given, in the very object that holds it."""
+
 INTEGERS = [0, -1, 127, 128, 2**31 - 1, 2**31, -(2**31) - 1, 2**32, 2**52, MAX_SAFE_INTEGER - 1, MAX_SAFE_INTEGER]
 INTEGERS += [-MAX_SAFE_INTEGER, 1 - MAX_SAFE_INTEGER]
 

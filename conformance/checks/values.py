@@ -22,11 +22,12 @@ from conformance.checks.value_tables import (
     LONG,
     OUTSIDE,
     PYTHON_BEYOND,
+    STORE_KEYS,
     TRUTHS,
     nested,
 )
 from conformance.clauses import Need
-from conformance.contract import SessionHeader
+from conformance.contract import RESERVED_HEADER_KEYS, SessionHeader
 from conformance.model.samples import make_cycle, make_dict_cycle, make_long_cycle, sample_generator
 
 
@@ -69,13 +70,23 @@ def keys_come_back(s: Script) -> None:
     _kept(s, KEYS)
     w = s.create(1, "beside")
     s.append(w, [event(0, **{"": 1, "\u2028": {"": None}, "id": "x", "a.b": [{}], "surfaceOp": {"": 0}})])
+    s.append(w, _events_with_keys_of_stores(1))
     s.read(w)
+
+
+def _events_with_keys_of_stores(first: int) -> list[dict[str, Any]]:
+    """An event with all of them, whose values are the caller's, and a plain one."""
+    return [event(first, **dict.fromkeys(STORE_KEYS, "the caller's")), event(first + 1)]
 
 
 @scenario("JSON-01", needs=(Need.FRESH,))
 def keys_are_stored(s: Script) -> None:
     """The same keys are read back by a fresh instance."""
     _stored(s, KEYS)
+    w = s.create(1, "beside")
+    s.append(w, _events_with_keys_of_stores(0))
+    s.close(w)
+    s.read(s.open(s.instance(), "beside"))
 
 
 @scenario("JSON-01")
@@ -163,6 +174,7 @@ def _ugly_headers() -> list[SessionHeader]:
     values = [*CHARACTERS.values(), *KEYS, [INTEGERS, FLOATS, True, 1, 1.0], nested(90, objects=True)]
     return [
         header("text", **texts, extra={"": 0, "\u2028": {"": "\ufeff"}}),
+        header("keys", extra={key: "the caller's" for key in STORE_KEYS if key not in RESERVED_HEADER_KEYS}),
         *(
             header(f"v{number}", origin=value, agent_preset=[value], extra={"x": value})
             for number, value in enumerate(values)

@@ -41,6 +41,7 @@ try:
         mark_of,
         path_of,
         sealed,
+        sync,
         unsealed,
         values_in,
         write_all,
@@ -64,6 +65,7 @@ __all__ = [
     "QUEUED",
     "ROWS",
     "SIGNALS",
+    "SYNCING",
     "BufferedFiles",
     "BufferedHandle",
     "Crashes",
@@ -313,6 +315,20 @@ SIGNALS = Ground(jsonl, Signals, Signals, lambda service, handle: service, seam=
 
 FILES = Ground(plain_files, PlainFiles, PlainHandle, _by_attribute)
 """A file of JSON lines for each session."""
+
+
+class SyncingHandle(PlainHandle):
+    """Syncs each batch, and takes it back where that fails."""
+
+    def put(self, data: bytes) -> int:
+        """Write and sync."""
+        end = super().put(data)
+        sync(self.path)
+        return end
+
+
+SYNCING = Ground(plain_files, PlainFiles, SyncingHandle, _by_attribute)
+"""The same, syncing in each append."""
 
 EAGER = Ground(eager_files, EagerFiles, PlainHandle, _by_attribute)
 """The same, materialising in ``create``."""

@@ -41,7 +41,8 @@ logger = logging.getLogger(__name__)
 
 
 BORN = "$born"
-"""Key in the line of a header that holds a number which no other log has."""
+"""Key in the first line, beside the header, that holds a number which no other log has."""
+HEADER = "header"
 
 
 class Stored(NamedTuple):
@@ -251,8 +252,9 @@ def header_in(path: Path, line: bytes, *, checked: bool = True) -> tuple[Session
     session_id = id_of(path)
     try:
         found = json.loads(line)
+        if found.keys() == {BORN, HEADER}:
+            found = found[HEADER]
         assert_version(found.get("version"), session_id=session_id, location=str(path))
-        found.pop(BORN, None)
         header, inherited = header_from_json(found)
     except (ValueError, KeyError, AttributeError, RecursionError) as cause:
         raise damaged(path, cause) from cause

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from weakref import WeakValueDictionary
 
-from line_files import BORN, Stored, discard, lines_of, mark_of, write_all
+from line_files import BORN, HEADER, Stored, discard, lines_of, mark_of, write_all
 
 from conformance.contract import (
     Access,
@@ -67,7 +67,7 @@ class Draft:
     def __init__(self, header: SessionHeader, inherited: int | None) -> None:
         self.header = header
         self.inherited = inherited
-        self.values = {**header_to_json(header, inherited), BORN: secrets.token_hex(8)}
+        self.values = {HEADER: header_to_json(header, inherited), BORN: secrets.token_hex(8)}
         self.line = lines_of([self.values])
         self.stored = False
         self.erased = False
