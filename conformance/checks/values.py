@@ -64,7 +64,7 @@ def _stored(s: Script, values: Iterable[Any]) -> None:
     s.list(b)
 
 
-@scenario("JSON-01")
+@scenario("JSON-01", "SEQ-01")
 def keys_come_back(s: Script) -> None:
     """Empty keys, keys that look alike, and keys with a meaning elsewhere come back, inside data and beside it."""
     _kept(s, KEYS)
@@ -193,7 +193,7 @@ def header_values_are_shown(s: Script) -> None:
     s.list(a)
 
 
-@scenario("JSON-01", needs=(Need.FRESH,))
+@scenario("JSON-01", "SVC-01", needs=(Need.FRESH,))
 def header_values_are_stored(s: Script) -> None:
     """A fresh instance shows them too."""
     a = s.instance()

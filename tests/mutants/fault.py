@@ -17,6 +17,7 @@ from planting import (
     FILES,
     GOOD,
     MEMORY,
+    SYNCING,
     BufferedHandle,
     GoodFiles,
     GoodHandle,
@@ -31,7 +32,7 @@ from planting import (
     write_all,
 )
 
-from conformance.contract import SessionEvent, SessionHeader, SessionPersistenceError
+from conformance.contract import SessionEvent, SessionHeader, SessionPersistenceError, copy_json
 
 # -- A call that fails is told, and leaves nothing ------------------------------------------------
 
@@ -405,6 +406,25 @@ class close_swallows_the_error(BufferedHandle):
         """Do what can be done."""
         with suppress(OSError):
             await super().close()
+
+
+@planted(SYNCING, breaks="FAULT-10", also=("FRESH-04",))
+class parsed_log_goes_on_where_its_end_is_the_same(PlainFiles):
+    """What was parsed of a file is kept, and parsed on from there where the last bytes before that are as they were."""
+
+    def stored(self, session_id: str) -> Stored | None:
+        """Keep what was parsed for those who only look."""
+        kept: dict[str, tuple[Stored, bytes]] = self.__dict__.setdefault("kept", {})
+        found = super().stored(session_id)
+        if found is None or session_id in self.writers:
+            return found
+        data = self.place(session_id).read_bytes()
+        before = kept.get(session_id)
+        if before is not None and before[0].line == found.line and data[: before[0].end].endswith(before[1]):
+            events = [*before[0].events, *found.events[len(before[0].events) :]]
+            found = found._replace(events=copy_json(events))
+        kept[session_id] = found._replace(events=copy_json(found.events)), data[: found.end][-40:]
+        return found
 
 
 # -- What is left open ----------------------------------------------------------------------------

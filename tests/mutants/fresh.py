@@ -10,14 +10,12 @@ from planting import (
     FRAMES,
     MEMORY,
     QUEUED,
-    SYNCING,
     JsonlPersistence,
     MemoryPersistence,
     PlainFiles,
     PlainHandle,
     QueuedFiles,
     QueuedHandle,
-    Stored,
     mark_of,
     planted,
 )
@@ -189,22 +187,3 @@ class remains_are_cut_off_whoever_wrote_since(PlainHandle):
     def is_its_own(self) -> bool:
         """As long as the file is no longer than it would be."""
         return True
-
-
-@planted(SYNCING, breaks="FAULT-10", also=("FRESH-04",))
-class parsed_log_goes_on_where_its_end_is_the_same(PlainFiles):
-    """What was parsed of a file is kept, and parsed on from there where the last bytes before that are as they were."""
-
-    def stored(self, session_id: str) -> Stored | None:
-        """Keep what was parsed for those who only look."""
-        kept: dict[str, tuple[Stored, bytes]] = self.__dict__.setdefault("kept", {})
-        found = super().stored(session_id)
-        if found is None or session_id in self.writers:
-            return found
-        data = self.place(session_id).read_bytes()
-        before = kept.get(session_id)
-        if before is not None and before[0].line == found.line and data[: before[0].end].endswith(before[1]):
-            events = [*before[0].events, *found.events[len(before[0].events) :]]
-            found = found._replace(events=copy_json(events))
-        kept[session_id] = found._replace(events=copy_json(found.events)), data[: found.end][-40:]
-        return found

@@ -8,25 +8,21 @@ import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from planting import (
     FILES,
     MEMORY,
     ROWS,
-    Draft,
     MemoryHandle,
     MemoryPersistence,
-    PlainFiles,
     PlainHandle,
     RowsHandle,
-    Stored,
     lines_of,
     planted,
 )
 
-from conformance.contract import MAX_SAFE_INTEGER, Access, SessionEvent, SessionHeader, header_to_json
+from conformance.contract import MAX_SAFE_INTEGER, SessionEvent, SessionHeader
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -289,45 +285,3 @@ class headers_are_normalised(MemoryPersistence):
 
 def _composed(value: Any) -> Any:
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
-
-
-@planted(FILES, breaks="SEQ-01", also=("JSON-01",))
-class own_key_in_each_event(PlainHandle):
-    """The id of the session stands in each event's line, under a key that a caller may use as well."""
-
-    def __init__(self, service: PlainFiles, access: Access, draft: Draft | None, stored: Stored | None) -> None:
-        super().__init__(service, access, draft, stored and stored._replace(events=_without_id(stored.events)))
-
-    def bytes_of(self, batch: list[SessionEvent]) -> bytes:
-        """Add it."""
-        return lines_of([{**event, "session_id": self.id} for event in batch])
-
-    def stored_events(self) -> list[SessionEvent]:
-        """Take it away."""
-        return _without_id(super().stored_events())
-
-
-def _without_id(events: list[SessionEvent]) -> list[SessionEvent]:
-    """The events as they were before it was added."""
-    return [{key: value for key, value in event.items() if key != "session_id"} for event in events]
-
-
-@planted(FILES, breaks="SVC-01")
-class own_key_in_the_header(PlainFiles):
-    """When the file was made stands in the header's line, among what the caller gave."""
-
-    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
-        """Add it."""
-        handle = await super().create(header, inherited_event_count)
-        if handle.draft is not None:
-            values = {**header_to_json(handle.draft.header, handle.draft.inherited), "created": 0}
-            handle.draft.line = lines_of([values])
-        return handle
-
-    def stored(self, session_id: str) -> Stored | None:
-        """Take it away."""
-        found = super().stored(session_id)
-        if found is None:
-            return None
-        extra = {key: value for key, value in found.header.extra.items() if key != "created"}
-        return found._replace(header=replace(found.header, extra=MappingProxyType(extra)))

@@ -12,14 +12,19 @@ from planting import (
     MEMORY,
     QUEUED,
     ROWS,
+    Draft,
     MemoryHandle,
+    PlainFiles,
     PlainHandle,
     QueuedHandle,
     RowsHandle,
+    Stored,
+    lines_of,
     planted,
 )
 
 from conformance.contract import (
+    Access,
     SessionContiguityError,
     SessionEvent,
     SessionPersistenceError,
@@ -397,3 +402,24 @@ class cancelled_append_is_counted(QueuedHandle):
             self.next_seq += len(args[0])
             return
         await asyncio.to_thread(work, *args)
+
+
+@planted(FILES, breaks="SEQ-01", also=("JSON-01",))
+class own_key_in_each_event(PlainHandle):
+    """The id of the session stands in each event's line, under a key that a caller may use as well."""
+
+    def __init__(self, service: PlainFiles, access: Access, draft: Draft | None, stored: Stored | None) -> None:
+        super().__init__(service, access, draft, stored and stored._replace(events=_without_id(stored.events)))
+
+    def bytes_of(self, batch: list[SessionEvent]) -> bytes:
+        """Add it."""
+        return lines_of([{**event, "session_id": self.id} for event in batch])
+
+    def stored_events(self) -> list[SessionEvent]:
+        """Take it away."""
+        return _without_id(super().stored_events())
+
+
+def _without_id(events: list[SessionEvent]) -> list[SessionEvent]:
+    """The events as they were before it was added."""
+    return [{key: value for key, value in event.items() if key != "session_id"} for event in events]

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import orjson
 from planting import (
@@ -21,6 +22,7 @@ from planting import (
     PlainHandle,
     QueuedFiles,
     Session,
+    Stored,
     bytes_in,
     lines_of,
     path_of,
@@ -422,3 +424,24 @@ class closed_handle_is_a_reader(MemoryHandle):
         """Take it away."""
         await super().close()
         self.access = "read"
+
+
+@planted(FILES, breaks="SVC-01")
+class own_key_in_the_header(PlainFiles):
+    """When the file was made stands in the header's line, among what the caller gave."""
+
+    async def create(self, header: SessionHeader, inherited_event_count: int | None = None) -> PlainHandle:
+        """Add it."""
+        handle = await super().create(header, inherited_event_count)
+        if handle.draft is not None:
+            values = {**header_to_json(handle.draft.header, handle.draft.inherited), "created": 0}
+            handle.draft.line = lines_of([values])
+        return handle
+
+    def stored(self, session_id: str) -> Stored | None:
+        """Take it away."""
+        found = super().stored(session_id)
+        if found is None:
+            return None
+        extra = {key: value for key, value in found.header.extra.items() if key != "created"}
+        return found._replace(header=replace(found.header, extra=MappingProxyType(extra)))
