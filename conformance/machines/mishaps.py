@@ -39,7 +39,7 @@ BESIDE = ("append", "first closes", "append", "again", "flush", "close")
 
 FIRST = {
     "sync": ("lose everything", "again", "kill"),
-    "write": ("kill", "other batch", "again", "kill"),
+    "write": ("kill", "other batch", "again", "kill", "beside"),
     "short": ("again", "kill"),
 }
 """What shows best what a fault of that group did, as long as nothing else came; every other time it comes first."""
@@ -49,7 +49,11 @@ DRAWN = ("sync", "sync", "read", *MEETS, "short", "write")
 
 MODES: Mapping[str, tuple[Mode, ...]] = {
     **GROUPS,
-    "write": (*GROUPS["write"], Mode(("write",), "EIO", "landed")),
+    "write": (
+        *GROUPS["write"],
+        Mode(("write",), "EIO", "landed"),
+        Mode(("write", "truncate", "sync", "unlink"), "EIO"),
+    ),
     "short": (*GROUPS["short"], *(mode for mode in GROUPS["short"] if mode.place == "record")),
     "read": (*GROUPS["read"], *GROUPS["read"], Mode(("open",), "EBUSY"), *ABOUT_ONE),
 }

@@ -135,6 +135,10 @@ def _rejected(
         if handle is not None:
             handle.lost = True
         return ""
+    untouched = grip is None or not (grip.owed or grip.rejected or grip.spendable)
+    if isinstance(op, Append | Flush) and kind == "SessionOwnershipLostError" and untouched:
+        # Nothing failed in this handle: somebody else took the log away from its owner.
+        return None
     if isinstance(op, OpenSession) and op.access == "write" and kind == "SessionAlreadyOwnedError":
         return "OWN-07" if mishap is not None and mishap.close_failed else None
     if isinstance(op, Append | Flush | Close | Leave) and grip is not None and (grip.rejected or grip.spendable):

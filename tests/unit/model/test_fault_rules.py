@@ -10,6 +10,7 @@ from conformance.model.judgement import judge_history
 from tests.unit.model.cases import Case, assert_right_is_allowed, assert_wrong_is_blamed
 from tests.unit.model.fault_histories import (
     ALLOWED,
+    BESIDE,
     BROKEN,
     CASES,
     FAIL,
@@ -85,6 +86,10 @@ def test_what_a_failed_close_stored_of_a_failed_append_was_promised_nothing() ->
 
 
 BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
+    "the close of an owner whose append failed takes away what the next one appended": (
+        "OWN-11",
+        (*BESIDE, append(2, events(1, mark="x")), close(1), flush(2).raises("SessionOwnershipLostError")),
+    ),
     "another instance shows less than what was covered, behind an append that failed": (
         "FAULT-01",
         (*FAILED, up(2), opened(2, on=2), read(2, [])),
