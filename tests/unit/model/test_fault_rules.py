@@ -87,7 +87,7 @@ def test_what_a_failed_close_stored_of_a_failed_append_was_promised_nothing() ->
 
 BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     "the close of an owner whose append failed takes away what the next one appended": (
-        "OWN-11",
+        "OWN-12",
         (*BESIDE, append(2, events(1, mark="x")), close(1), flush(2).raises("SessionOwnershipLostError")),
     ),
     "another instance shows less than what was covered, behind an append that failed": (
