@@ -23,7 +23,7 @@ from conformance.sim.clock import MONOTONIC_BASE_US, VirtualClock
 from conformance.sim.errors import SimRefused
 from conformance.sim.housekeeping import HousekeepingLoop
 from conformance.sim.jobs import DEFAULT_WORKERS, Job, JobPool
-from conformance.sim.tasks import SimFuture, SimTask
+from conformance.sim.tasks import Handle, SimFuture, SimTask, TimerHandle
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -62,7 +62,8 @@ class SchedulingLoop(HousekeepingLoop):
         self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Run `callback` in the next turn, after everything that was scheduled before it."""
-        handle = asyncio.Handle(callback, args, self, context)
+        kind = asyncio.Handle if self._debug else Handle
+        handle = kind(callback, args, self, context)
         if self._gone:
             return self._refuse_when_gone(handle)
         self._ready.append(handle)
@@ -90,18 +91,13 @@ class SchedulingLoop(HousekeepingLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Run `callback` after `delay` seconds of virtual time."""
-        return self.call_at(self.time() + delay, callback, *args, context=context)
+        return self._set_timer(self.clock.monotonic() + delay, callback, args, context)
 
     def call_at(
         self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Run `callback` when `time()` is `when` seconds; an infinite `when` is never."""
-        if when == math.inf:
-            return asyncio.TimerHandle(when, callback, args, self, context)
-        # Rounded up, or a loop that sleeps for what is left would stand still below a microsecond;
-        # but a nanosecond, which is the noise of float seconds, does not count.
-        when_us = math.ceil(when * 1_000_000 - 0.001) - MONOTONIC_BASE_US
-        return self.call_at_us(when_us, callback, *args, context=context)
+        return self._set_timer(when, callback, args, context)
 
     def call_at_us(
         self,
@@ -111,8 +107,23 @@ class SchedulingLoop(HousekeepingLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Run `callback` when the clock shows `when_us`, in virtual microseconds."""
-        when = (MONOTONIC_BASE_US + when_us) / 1_000_000
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        return self._set_timer_us(when_us, callback, args, context)
+
+    def _set_timer(
+        self, when: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> asyncio.TimerHandle:
+        if when == math.inf:
+            return asyncio.TimerHandle(when, callback, args, self, context)
+        # Rounded up, or a loop that sleeps for what is left would stand still below a microsecond;
+        # but a nanosecond, which is the noise of float seconds, does not count.
+        when_us = math.ceil(when * 1_000_000 - 0.001) - MONOTONIC_BASE_US
+        return self._set_timer_us(when_us, callback, args, context)
+
+    def _set_timer_us(
+        self, when_us: int, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> asyncio.TimerHandle:
+        kind = asyncio.TimerHandle if self._debug else TimerHandle
+        handle = kind((MONOTONIC_BASE_US + when_us) / 1_000_000, callback, args, self, context)
         if self._gone:
             self._refuse_when_gone(handle)
             return handle

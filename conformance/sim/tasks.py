@@ -1,6 +1,6 @@
-"""Tasks and futures whose hash is a number of their own loop, not a memory address.
+"""Tasks and futures whose hash is a number of their own loop, not a memory address; handles that are made fast.
 
-Promises: sets of them iterate in the same order in every process, given the same program. That is
+Promises: sets of tasks and futures iterate in the same order in every process, given the same program. That is
 what `asyncio.wait`, `TaskGroup` and `asyncio.all_tasks` hand out and walk over.
 
 Does not: change anything else about the C classes beneath; equality stays identity. Futures that
@@ -10,8 +10,8 @@ asyncio makes without asking the loop (the one that `asyncio.gather` returns) ke
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator
-from contextvars import Context
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, copy_context
 from typing import Any, Protocol, TypeVar, cast
 
 _T = TypeVar("_T")
@@ -67,3 +67,51 @@ class SimFuture(asyncio.Future[_T]):
         except AttributeError:
             self._number = cast("_NumbersFutures", self.get_loop()).take_future_number()
             return self._number
+
+
+class Handle(asyncio.Handle):
+    """A handle of a loop that is not in debug mode: asyncio's own asks it each time whether it is.
+
+    It is called as that one, for its name stands in what is logged of a callback that raised.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = copy_context() if context is None else context
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+
+class TimerHandle(asyncio.TimerHandle):
+    """The same for a timer; ``when`` is in seconds of the loop's time."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = copy_context() if context is None else context
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self._when = when
+        self._scheduled = False
