@@ -7,7 +7,6 @@ The single place where an operation goes through all of it. Machines and scenari
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -178,7 +177,7 @@ class Execution:
 
     def _overlap(self, call: int, operation: Overlap) -> Outcome:
         self._take(Invocation(call, operation, at=self._driver.now_us()))
-        ears = _Ears(call, self._driver, self._take)
+        ears = _Ears(call, self._driver, self.history, self.judge)
         self._driver.overlap(operation, call, ears)
         for number, look in enumerate(looks(self.judge), 1):
             ears.begun(0, number, look)
@@ -239,21 +238,29 @@ class Execution:
             self._partner.finish()
 
 
-@dataclass(frozen=True, slots=True)
 class _Ears:
-    """Puts the calls of an overlap into the history."""
+    """Puts the calls of an overlap into the history, and to the model."""
 
-    call: int
-    driver: InProcessDriver
-    take: Callable[[Event], None]
+    __slots__ = ("_call", "_driver", "_feed", "_note", "_now_us")
+
+    def __init__(self, call: int, driver: InProcessDriver, history: list[Event], judge: Judge) -> None:
+        self._call = call
+        self._driver = driver
+        self._now_us = driver.now_us
+        self._note = history.append
+        self._feed = judge.feed
 
     def begun(self, client: int, step: int, operation: Operation) -> None:
         """See ``overlapping.Ears``."""
-        self.take(Invocation(self.call, operation, client, self.driver.now_us(), step))
+        event = Invocation(self._call, operation, client, self._now_us(), step)
+        self._note(event)
+        self._feed(event)
 
     def ended(self, client: int, step: int, outcome: Outcome) -> None:
         """See ``overlapping.Ears``."""
-        self.take(Completion(self.call, outcome, self.driver.now_us(), self.driver.take_faults(), client, step))
+        event = Completion(self._call, outcome, self._now_us(), self._driver.take_faults(), client, step)
+        self._note(event)
+        self._feed(event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from conformance.drivers.leftovers import Baseline
 from conformance.drivers.live import Hubs, Warnings
 from conformance.drivers.loops import NeverEnded, host_for
 from conformance.drivers.outcomes import Observer
-from conformance.drivers.overlapping import MAKING, Clients, Deaf, Ears
+from conformance.drivers.overlapping import Clients, Deaf, Ears, making
 from conformance.drivers.premises import Premises
 from conformance.drivers.storage_faults import StorageFaults
 from conformance.drivers.watchdog import Watchdog
@@ -76,6 +76,9 @@ class InProcessDriver(StorageFaults, Calls):
     Raises:
         UsageError: crashes of a backend that stores nothing in files; damage of one that does not tell where its
             artifacts are; both.
+
+    Attributes:
+        now_us: gives the time of the history, in microseconds.
     """
 
     def __init__(
@@ -106,6 +109,7 @@ class InProcessDriver(StorageFaults, Calls):
         self._patched = contextlib.ExitStack()
         self._recording: Recording | None = None
         self._host = host_for(backend.capabilities, choices)
+        self.now_us = self._host.now_us
         self._watchdog = watchdog
         self._observer = Observer(backend)
         self._instances: dict[int, Instance] = {}
@@ -119,10 +123,6 @@ class InProcessDriver(StorageFaults, Calls):
         self._warnings = Warnings() if backend.live is not None else None
         if self._warnings is not None:
             self._warnings.begin()
-
-    def now_us(self) -> int:
-        """The time of the history, in microseconds."""
-        return self._host.now_us() if self._confined is None else self._confined.now_us()
 
     @property
     def recorder(self) -> Recorder | None:
@@ -188,6 +188,7 @@ class InProcessDriver(StorageFaults, Calls):
             return Skipped()
         watched = self._artifacts is not None
         self._confined = Confined(lambda: InProcessDriver(self.backend, self._place, damages=watched), room)
+        self.now_us = self._confined.now_us
         return Returned()
 
     def _damage(self, operation: Damage) -> Outcome:
@@ -260,8 +261,9 @@ class InProcessDriver(StorageFaults, Calls):
         """
         if self._confined is not None:
             raise UsageError("calls overlap in this process only: take away what confines the program")
-        for _, _, each in operation.steps():
-            self._note_name(each.call)
+        for row in operation.rows:
+            for step in row:
+                self._note_name(step.call)
         clients = Clients(operation, self, ears, at_once=not self.backend.sync)
         try:
             with self._host.answering(() if self.backend.sync else operation.jobs):
@@ -311,7 +313,7 @@ class InProcessDriver(StorageFaults, Calls):
         dog = self._watchdog
         if dog is None:
             return _NOBODY
-        return dog.watching(f"backend {self.backend.name!r}: {what}", self._host.remember, MAKING.get)
+        return dog.watching(f"backend {self.backend.name!r}: {what}", self._host.remember, making)
 
     def _begin_life(self, left: Left | None) -> None:
         """Begin to record: at first with everything above the root in place, and later in what a crash left."""

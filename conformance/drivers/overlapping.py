@@ -18,8 +18,14 @@ from conformance.model.history import RESOLVED, Cancelled, Hung, Outcome, Return
 from conformance.model.operations import Append, Operation, Overlap, Step
 from conformance.model.values import clone
 
-MAKING: ContextVar[str] = ContextVar("making", default="")
-"""The call of an overlap that code is run for, and its client; tasks and jobs of the backend inherit it."""
+_MAKING: ContextVar[tuple[Operation, int, int] | None] = ContextVar("making", default=None)
+"""The call of an overlap that code is run for, its client and step; tasks and jobs of the backend inherit it."""
+
+
+def making() -> str:
+    """The call of an overlap that code is run for right now, and its client; "" where it is for none."""
+    made = _MAKING.get()
+    return "" if made is None else _named(*made)
 
 
 def _named(call: Operation, client: int, number: int) -> str:
@@ -90,7 +96,7 @@ class Clients:
         """Nothing goes on any more: what is in flight never ended.
 
         Args:
-            by: as ``MAKING`` said, the one call that held the thread. The others then came to no end because of it.
+            by: as ``making`` said, the one call that held the thread. The others then came to no end because of it.
         """
         names = {at: _named(self._overlap.rows[at[0] - 1][at[1]].call, *at) for at in self._in_flight}
         for client, number in self.in_flight:
@@ -109,7 +115,7 @@ class Clients:
     async def _row(self, client: int, row: tuple[Step, ...], loop: asyncio.AbstractEventLoop) -> None:
         for number, step in enumerate(row):
             if step.after:
-                await asyncio.sleep(step.after / 1_000_000)
+                await _pause(step.after, loop)
             operation, kept = step.call, None
             if isinstance(operation, Append) and operation.scribble:
                 kept = clone(operation.events)
@@ -133,9 +139,10 @@ class Clients:
                 await task
 
     async def _call(self, client: int, number: int, step: Step, made: Coroutine[Any, Any, Value]) -> None:
-        MAKING.set(_named(step.call, client, number))
+        _MAKING.set((step.call, client, number))
         self._ears.begun(client, number, step.call)
-        self._in_flight[client, number] = None
+        at = client, number
+        self._in_flight[at] = None
         outcome: Outcome
         try:
             value = await made
@@ -147,9 +154,22 @@ class Clients:
             if not is_answer(error):
                 raise
             outcome = self._caller.observed(error)
-        MAKING.set("")
-        del self._in_flight[client, number]
+        _MAKING.set(None)
+        del self._in_flight[at]
         self._ears.ended(client, number, outcome)
+
+
+async def _pause(after: int, loop: asyncio.AbstractEventLoop) -> None:
+    """Let that many microseconds pass, as ``asyncio.sleep`` does; nobody cancels a client, so that the timer fires."""
+    over = loop.create_future()
+    loop.call_later(after / 1_000_000, _end, over)
+    await over
+
+
+def _end(pause: asyncio.Future[None]) -> None:
+    # A real loop that is closed cancels what is left on it.
+    if not pause.done():
+        pause.set_result(None)
 
 
 async def _cancel(task: asyncio.Task[None], cancels: tuple[tuple[int, int], ...]) -> None:

@@ -13,6 +13,8 @@ from conformance.model.history import FaultView, Outcome, Returned, Skipped
 from conformance.model.operations import CloseInstance, Create, Fail, Heal, OpenSession, Operation
 from conformance.sim.disk import RecorderError
 
+_NAMING = (Create, OpenSession)
+
 
 class StorageFaults:
     """The part of a driver that makes the recorded storage fail."""
@@ -32,7 +34,7 @@ class StorageFaults:
         """The operation may name a session, or close an instance."""
         if isinstance(operation, CloseInstance):
             self._closed.add(operation.instance)
-        elif isinstance(operation, Create | OpenSession):
+        elif isinstance(operation, _NAMING):
             name = operation.header.id if isinstance(operation, Create) else operation.session
             if isinstance(name, str):
                 self._named[name] = None
@@ -70,7 +72,8 @@ class StorageFaults:
 
     def take_faults(self) -> tuple[FaultView, ...]:
         """The faults that storage had since they were taken last."""
-        self._note_faults()
+        if self._recording is not None:
+            self._note_faults()
         if not self._faults:
             return ()
         found, self._faults = tuple(self._faults), []

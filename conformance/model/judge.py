@@ -184,7 +184,7 @@ class Judge:
         Raises:
             Violation: the event is not allowed; the subclass of the one clause that is blamed.
         """
-        if self.phase is not None and event.is_inside:
+        if self.phase is not None and (event.client or event.step):
             self.phase.take(event)
         elif isinstance(event, Invocation):
             self._begin(event)
