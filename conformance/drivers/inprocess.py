@@ -76,9 +76,6 @@ class InProcessDriver(StorageFaults, Calls):
     Raises:
         UsageError: crashes of a backend that stores nothing in files; damage of one that does not tell where its
             artifacts are; both.
-
-    Attributes:
-        now_us: gives the time of the history, in microseconds.
     """
 
     def __init__(
@@ -109,6 +106,7 @@ class InProcessDriver(StorageFaults, Calls):
         self._patched = contextlib.ExitStack()
         self._recording: Recording | None = None
         self._host = host_for(backend.capabilities, choices)
+        # Gives the time of the history, in microseconds.
         self.now_us = self._host.now_us
         self._watchdog = watchdog
         self._observer = Observer(backend)
