@@ -46,6 +46,7 @@ def damage(judge: Judge, call: Call, op: Damage, outcome: Outcome) -> None:
     judge.costs.spoil()
     if not isinstance(view, DamageView) or not view.changed:
         return
+    world.damaged = True
     if op.beside is not None:
         for each in list(world.stored.values()):
             each.harm = harm_beside(each, world.step)
@@ -88,13 +89,11 @@ def _kinds_in(error: ErrorView) -> Iterator[str]:
 
 
 def judged(judge: Judge, op: Operation, outcome: Outcome) -> bool:
-    """Judge a call about a damaged session; False where the ordinary rules are to judge it, or to go on."""
+    """Judge a call in a world with damage; False where the ordinary rules are to judge it, or to go on."""
     world = judge.world
     session: Session | None = None
     if isinstance(op, ON_HANDLES):
         session = world.handles[op.handle].session
-    elif not world.harmed:
-        return False
     elif isinstance(op, Stat | OpenSession):
         session = world.harmed.get(op.session)
     elif isinstance(op, Create) and isinstance(op.header.id, str):

@@ -13,6 +13,7 @@ from conformance.contract import SessionHeader
 from conformance.model.aftermath import Log, Stake
 from conformance.model.batches import batch_refusals, header_refusals, is_event, understood
 from conformance.model.operations import (
+    ON_HANDLES,
     Append,
     Close,
     CloseInstance,
@@ -25,7 +26,6 @@ from conformance.model.operations import (
     OpenSession,
     Operation,
     Overlap,
-    Populate,
 )
 from conformance.model.state import Handle, Session
 from conformance.model.transitions import Standing, standing
@@ -69,17 +69,15 @@ class Foresight:
     untold: set[str] = field(default_factory=set)
 
 
-_GIVE_HANDLES = (OpenSession, Populate)
+_THROUGH_HANDLES = (*ON_HANDLES, Fill)
 
 
 def subject(judge: Judge, op: Operation) -> str | None:
     """Id of the session that a call is about; None where it is about the whole service, or nothing."""
-    handle = judge.world.handles.get(getattr(op, "handle", -1))
-    if isinstance(op, Create):
-        return op.header.id if isinstance(op.header.id, str) else None
-    if handle is not None and not isinstance(op, _GIVE_HANDLES):
-        return handle.session.id
-    name = getattr(op, "session", None)
+    if isinstance(op, _THROUGH_HANDLES):
+        handle = judge.world.handles.get(op.handle)
+        return None if handle is None else handle.session.id
+    name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
     return name if isinstance(name, str) else None
 
 

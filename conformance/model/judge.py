@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from conformance.clauses import Violation, narrowest, violation
@@ -31,10 +30,12 @@ from conformance.model import (
     sweep_rules,
     view_rules,
 )
+from conformance.model.call import Call as Call
 from conformance.model.foresight import subject
 from conformance.model.history import Completion, ErrorView, Event, Hung, Invocation, Outcome, Raised, Skipped
 from conformance.model.operations import (
     ON_HANDLES,
+    VIEWS,
     Append,
     Close,
     CloseInstance,
@@ -79,21 +80,10 @@ HUNG = "Hung"
 """Error kind under which the rules see a call that never returned."""
 
 _SIGNALS = (HubFlush, Dispose)
-
-
-@dataclass(slots=True)
-class Call:
-    """A call under way.
-
-    Attributes:
-        floors: session serial -> how many events it must see at least.
-        alone_since: when it began, in virtual microseconds; None where others were in flight beside it.
-    """
-
-    number: int
-    operation: Operation
-    floors: dict[int, int] = field(default_factory=dict)
-    alone_since: int | None = None
+_BY_HANDLE = frozenset(ON_HANDLES)
+_LOOKS = frozenset(VIEWS)
+_OUT_OF_LINE = frozenset({*_SIGNALS, Fail, Heal})
+"""What goes on by itself, or is no call of the backend at all."""
 
 
 Rule = Callable[["Judge", Call, Any, Outcome], None]
@@ -166,10 +156,8 @@ class Judge:
         self.orders = self.undecided = 0
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
-        self._current: int | None = None
         self.subject: str | None = None
-        self._place = 0, 0
-        self._outcome: Outcome = Skipped()
+        self._ended: Completion | None = None
 
     @property
     def witnesses(self) -> Counter[str]:
@@ -185,7 +173,10 @@ class Judge:
             Violation: the event is not allowed; the subclass of the one clause that is blamed.
         """
         if self.phase is not None and (event.client or event.step):
-            self.phase.take(event)
+            if isinstance(event, Invocation):
+                self.phase.begins(event)
+            else:
+                self.phase.ends(event)
         elif isinstance(event, Invocation):
             self._begin(event)
         else:
@@ -203,7 +194,8 @@ class Judge:
         call = Call(begun.call, begun.operation)
         self.world.step += 1
         self.world.now = begun.at
-        view_rules.take_floors(self, call)
+        if type(begun.operation) in _LOOKS:
+            view_rules.take_floors(self, call)
         self._situation, self.alone = situation, False
         try:
             self._end(call, ended)
@@ -213,11 +205,11 @@ class Judge:
     def about(self, ended: Completion | None) -> None:
         """What is judged next is the answer to this call."""
         if ended is not None:
-            self._current, self._outcome = ended.call, ended.outcome
-            self._place = ended.client, ended.step
+            self._ended = ended
 
     def _begin(self, event: Invocation) -> None:
-        call = Call(event.call, event.operation, alone_since=event.at)
+        op = event.operation
+        call = Call(event.call, op, alone_since=event.at)
         self._calls[event.call] = call
         self.world.step += 1
         self.world.now = event.at
@@ -225,8 +217,9 @@ class Judge:
         if self.world.live:
             live_flow.advance(self)
         self._note_subject(event)
-        view_rules.take_floors(self, call)
-        if isinstance(event.operation, Overlap):
+        if type(op) in _LOOKS:
+            view_rules.take_floors(self, call)
+        if isinstance(op, Overlap):
             places = {number: (each.instance, each.session.id) for number, each in self.world.handles.items()}
             self.phase = Phase(
                 event, places, self.world.step, 0 if self.capabilities.loop == "simulated" else REAL_INSTANT
@@ -242,33 +235,42 @@ class Judge:
 
     def _end(self, call: Call, event: Completion) -> None:
         world, op, outcome = self.world, call.operation, event.outcome
+        kind = type(op)
         world.now = event.at
         self.exact = False
         if isinstance(outcome, Skipped) or self.void:
             return
-        if isinstance(op, ON_HANDLES) and op.handle not in world.handles:
+        if kind in _BY_HANDLE and op.handle not in world.handles:  # type: ignore[attr-defined]
             # It came from an open of which nothing could be told, not even which session it shows.
             self.costs.spoil()
             return
-        self._current, self._outcome = event.call, outcome
-        self._place = event.client, event.step
+        self._ended = event
         self.subject = subject(self, op)
         world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))
-        if damage_rules.judged(self, op, outcome):
+        if world.damaged and damage_rules.judged(self, op, outcome):
             return
+        if kind in _OUT_OF_LINE or world.live or world.trouble is not None:
+            self._end_beside(call, outcome, event)
+        else:
+            RULES[kind](self, call, op, outcome)
+        if self.costs.window is not None:
+            self.costs.note(self, op, outcome)
+
+    def _end_beside(self, call: Call, outcome: Outcome, event: Completion) -> None:
+        """A call where something else is under way: events that wait, or storage that fails."""
+        op = call.operation
         if isinstance(op, _SIGNALS):
             self._end_signal(call, outcome, event)
         elif not live_calls.takes(self, op, outcome, event.faults):
             usual = self._situation
-            if world.live:
+            if self.world.live:
                 self._situation = {**usual, **live_calls.situation(self, op, outcome)}
             try:
                 self._end_call(call, outcome, event)
             finally:
                 self._situation = usual
-        self.costs.note(self, op, outcome)
 
     def _end_call(self, call: Call, outcome: Outcome, event: Completion) -> None:
         if self.world.trouble is None:
@@ -289,7 +291,7 @@ class Judge:
         self._situation = {**self._situation, **live_calls.situation(self, handles, outcome)}
         try:
             if not live_calls.takes(self, handles, outcome, event.faults):
-                self._end_call(Call(call.number, handles, call.floors), outcome, event)
+                self._end_call(Call(call.number, handles), outcome, event)
         finally:
             self.signal, self._situation = "", {}
         if isinstance(op, Dispose) and self.world.never.get(op.session) == "MAT-03":
@@ -348,13 +350,14 @@ class Judge:
         """
         blamed = clauses if isinstance(clauses, str) else narrowest(clauses)
         blamed = self._named(blamed)
+        ended = self._ended
         raise violation(blamed)(
             expected=expected if isinstance(expected, str) else expected(),
-            observed=observed or outcome_text(self._outcome),
+            observed=observed or outcome_text(Skipped() if ended is None else ended.outcome),
             note=note,
-            call=self._current,
-            client=self._place[0],
-            step=self._place[1],
+            call=None if ended is None else ended.call,
+            client=0 if ended is None else ended.client,
+            step=0 if ended is None else ended.step,
         )
 
     def demand_refusal(

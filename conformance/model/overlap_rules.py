@@ -8,8 +8,7 @@ judged by what they must and may see (``overlap_views``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.model import fault_rules, live_calls, overlap_live, overlap_sweeps, overlap_views
@@ -30,6 +29,7 @@ from conformance.model.operations import (
 from conformance.model.overlap import LOOKS
 from conformance.model.overlap_cancelled import cancelled, note_promise, remember, settle
 from conformance.model.overlap_failed import witness_failing_append
+from conformance.model.overlap_situation import ORDINARY, situation
 from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import MISSING, arrange
 from conformance.model.races import judge_races
@@ -41,16 +41,8 @@ if TYPE_CHECKING:
 
 CLOSED = "SessionHandleClosedError"
 
-ORDINARY: Mapping[str, str] = MappingProxyType({})
-"""The situation of a call beside which nothing is in flight that matters to it."""
-
-_IN_LINE = MappingProxyType(dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09"), "SEQ-05"))
-"""What is broken where a call of a handle fails because another one of it is in flight."""
-
 _BY_HANDLE = (Read, Append, Flush)
 _CLOSES = (Close, CloseInstance)
-_SWEEPS = (FlushInstance, CloseInstance)
-_GIVE_HANDLES = (Create, OpenSession)
 _WRITES = (Append, Flush)
 
 
@@ -93,13 +85,14 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     phase, judge.phase = judge.phase, None
     if phase is None:
         return
-    flights = phase.made()
-    for each in flights:
-        if each.resolved:
-            fault_rules.note_look(judge.world, each.op, phase.span(each))
+    world, flights = judge.world, phase.made()
+    if world.trouble is not None:
+        for each in flights:
+            if each.resolved:
+                fault_rules.note_look(world, each.op, phase.span(each))
     judge_races(judge, phase)
-    landed = settle(phase)
-    for each in flights:
+    landed = settle(phase) if phase.gives_up else {}
+    for each in flights if landed else ():
         each.landed = landed.get(id(each))
     views = [
         each
@@ -109,14 +102,35 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     ]
     beside = set(map(id, views))
     ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
-    order = arrange(judge.world, phase, overlap_live.in_turn(phase, ordered))
+    order = arrange(world, phase, overlap_live.in_turn(phase, ordered))
     judge.orders += 1
     if not order.decided:
         judge.undecided += 1
         _give_up(judge, phase, flights)
         return
-    for flight in order.flights:
-        judge.world.span = phase.span(flight)
+    _judge_in_turn(judge, phase, order.flights, landed)
+    if phase.calls(FlushInstance):
+        overlap_sweeps.judge_sweeps(judge, phase)
+        overlap_sweeps.judge_late_closes(judge, phase)
+    if phase.has_closes:
+        _judge_closes(judge, phase)
+    for view in views:
+        judge.about(view.ended)
+        overlap_views.judge_view(judge, phase, view)
+    if landed:
+        _blur(judge, _open_ends(judge, phase, landed))
+    judge.exact = False
+
+
+def _judge_in_turn(judge: Judge, phase: Phase, flights: list[Flight], landed: dict[int, bool | None]) -> None:
+    """The calls one after the other.
+
+    What is rare is asked about once, and not for each of them.
+    """
+    step, gives_up, closes = phase.step, phase.gives_up, phase.has_closes
+    may_store_half = gives_up or bool(phase.calls(FlushInstance))
+    for flight in flights:
+        judge.world.span = (step, flight.begin), (step, flight.end)
         if flight.part is not None:
             judge.about(flight.ended)
             _swept(judge, phase, flight, flight.part)
@@ -124,96 +138,27 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
             continue
         elif flight.cancelled:
             judge.about(flight.ended)
-            cancelled(judge, phase, flight, landed.get(id(flight)), _situation(judge, phase, flight))
+            cancelled(judge, phase, flight, landed.get(id(flight)), situation(judge, phase, flight))
         elif (ended := phase.with_faults(flight)) is not None and flight.is_view:
             judge.redo(flight.begun, ended, ORDINARY)
             if flight.resolved:
                 if overlap_views.is_made_beside_a_change(phase, flight):
                     judge.witness("FRESH-03")
-                witness_failing_append(judge, phase, flight)
+                if phase.shows_faults:
+                    witness_failing_append(judge, phase, flight)
         elif ended is not None:
-            _note_hurried(judge, phase, flight)
-            judge.redo(flight.begun, ended, _situation(judge, phase, flight))
-            _note_given_up(judge, flight)
-        _half_stored(judge, phase, flight)
-        _left_open(judge, phase, flight)
-    overlap_sweeps.judge_sweeps(judge, phase)
-    overlap_sweeps.judge_late_closes(judge, phase)
-    _judge_closes(judge, phase)
-    for view in views:
-        judge.about(view.ended)
-        overlap_views.judge_view(judge, phase, view)
-    _blur(judge, _open_ends(judge, phase, landed))
-    judge.exact = False
+            if closes:
+                _note_hurried(judge, phase, flight)
+            judge.redo(flight.begun, ended, situation(judge, phase, flight))
+            if gives_up:
+                _note_given_up(judge, flight)
+        if may_store_half:
+            _half_stored(judge, phase, flight)
+        if phase.meets_faults:
+            _left_open(judge, phase, flight)
 
 
-# -- what calls beside each other mean for the ordinary rules ----------------------------------------
-
-
-def _situation(judge: Judge, phase: Phase, flight: Flight) -> Mapping[str, str]:
-    """Clause -> the one about overlaps by which it is told here: what else was in flight is why it broke."""
-    op = flight.op
-    found: dict[str, str] = {}
-    if flight.is_on_handle:
-        earlier = [each for each in phase.on_handle(op.handle) if each.begin < flight.begin]
-        # Also what must be refused for other reasons has to come to an end.
-        hung = ("SEQ-02",) if flight.kind == "Hung" else ()
-        if any(map(flight.races, reversed(earlier))) or _is_overtaken_in_line(phase, flight):
-            found = dict(_IN_LINE)
-            if flight.kind:
-                seqs = (*_of_its_place(flight), *_of_an_earlier_end(judge, flight))
-                found.update(dict.fromkeys((*hung, *seqs), "SEQ-05"))
-        if phase.gives_up and any(each.given_up for each in earlier):
-            found = dict.fromkeys(("SEQ-01", "OWN-11", "SEQ-09", "MAT-04", *hung), "SEQ-08")
-            found["CLOSE-03"] = "SEQ-08" if flight.kind else "CLOSE-03"
-            if any(isinstance(each.op, Close) for each in earlier):
-                found["CLOSE-01"] = "CLOSE-04"
-    elif isinstance(op, OpenSession) and op.access == "write":
-        closes = [each for each in phase.calls(Close) if each.session == op.session and each.begin < flight.end]
-        if any(each.given_up for each in closes):
-            found = {"OWN-02": "CLOSE-04", "OWN-03": "CLOSE-04"}
-    elif isinstance(op, FlushInstance) and _names_a_closing(phase, flight):
-        found = {"FLUSH-01": "FLUSH-03"}
-    elif isinstance(op, _SWEEPS) and flight.kind == "Hung":
-        cancelled = [each for each in phase.made() if each.cancelled and each.begin < flight.end]
-        if cancelled:
-            clause = "CLOSE-04" if isinstance(cancelled[-1].op, Close) else "SEQ-08"
-            found = dict.fromkeys(("FLUSH-01", "CLOSE-07", "CLOSE-08"), clause)
-    elif isinstance(op, _GIVE_HANDLES) and phase.closing(flight.instance, flight):
-        found = {"CLOSE-07": "CLOSE-08"}
-    return found
-
-
-def _of_its_place(flight: Flight) -> tuple[str, ...]:
-    """SEQ-06 where an append is refused with the seq that it was given: it was captured, and came out of its turn."""
-    if not isinstance(flight.op, Append) or flight.kind != "SessionContiguityError" or not flight.op.events:
-        return ()
-    given, got = flight.op.events[0], getattr(flight.outcome.error, "got", None)  # type: ignore[union-attr]
-    return ("SEQ-06",) if is_event(given) and given["seq"] == got else ()
-
-
-def _of_an_earlier_end(judge: Judge, flight: Flight) -> tuple[str, ...]:
-    """SEQ-02 where an append is told of a shorter log than there is by then: it was refused before its turn."""
-    handle = judge.world.handles.get(flight.op.handle)
-    if not isinstance(flight.op, Append) or flight.kind != "SessionContiguityError" or handle is None:
-        return ()
-    expected = getattr(flight.outcome.error, "expected", None)  # type: ignore[union-attr]
-    return ("SEQ-02",) if expected is not None and expected < len(handle.session.log) else ()
-
-
-def _is_overtaken_in_line(phase: Phase, flight: Flight) -> bool:
-    """Whether an append finds no place in the log because one that was called later took it."""
-    if not isinstance(flight.op, Append) or flight.kind != "SessionContiguityError":
-        return False
-    later = (each for each in phase.calls(Append) if each.op.handle == flight.op.handle)
-    return any(each.resolved and each.races(flight) for each in later)
-
-
-def _names_a_closing(phase: Phase, sweep: Flight) -> bool:
-    """Whether a service flush rejects because of a handle that was being closed when it was called."""
-    members = sweep.outcome.error.members if isinstance(sweep.outcome, Raised) else ()
-    closing = {each.session for each in phase.calls(Close) if each.instance == sweep.instance and each.overlaps(sweep)}
-    return any(names_session(member, name) for name in closing if name is not None for member in members)
+# -- what closes mean for the calls beside them ------------------------------------------------------
 
 
 def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:

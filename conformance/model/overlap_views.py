@@ -51,9 +51,9 @@ def is_beside_a_change(phase: Phase, view: Flight) -> bool:
 
 def is_made_beside_a_change(phase: Phase, view: Flight) -> bool:
     """Whether something that changes what it sees was called at the same time, though one ended before the other."""
-    at, instant = view.begun.at, phase.instant
+    first, last = view.at - phase.instant, view.at + phase.instant
     for each in phase.changes():
-        near = -instant <= each.begun.at - at <= instant
+        near = first <= each.at <= last
         if near and _may_change(each, view) and (view.races(each) or each.races(view)):
             return True
     return False

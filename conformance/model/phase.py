@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.model.history import Cancelled, Completion, Event, Hung, Invocation, Outcome, Raised, Returned, Skipped
+from conformance.model.history import Cancelled, Completion, Hung, Invocation, Outcome, Raised, Returned, Skipped
 from conformance.model.operations import (
     VIEWS,
     Append,
@@ -33,10 +33,11 @@ from conformance.model.operations import (
 from conformance.model.trouble import Span
 
 _ON_HANDLES = (Append, Flush, Close)
-_BY_HANDLE = (Read, *_ON_HANDLES)
 
 ON_HUB = (HubCreate, Publish, HubFlush, Dispose)
 """What a session does on its hub."""
+
+_LOOKS, _CHANGES, _SIGNALS = frozenset(VIEWS), frozenset(_ON_HANDLES), frozenset(ON_HUB)
 
 _NOT_MADE = Skipped()
 
@@ -57,7 +58,7 @@ class Flight:
         step: the step that it is; None for a look of the kit's.
         part: of a service flush, the handle that it is looked at for; it does one after the other.
         instant: microseconds within which two calls are made at the same time.
-        op: the operation. outcome: what came of it.
+        op: the operation. outcome: what came of it. at: when it began, in virtual microseconds.
         is_view: it changes nothing. is_on_handle: it changes something through a handle. is_on_hub: through the hub.
         gives_owner: it asks for a handle that owns.
         resolved: it returned. cancelled: its caller gave it up.
@@ -77,6 +78,7 @@ class Flight:
     ended: Completion | None = None
     end: int = NEVER
     op: Any = field(init=False)
+    at: int = field(init=False)
     outcome: Outcome = _NOT_MADE
     is_view: bool = field(init=False)
     is_on_handle: bool = field(init=False)
@@ -92,11 +94,12 @@ class Flight:
     def __post_init__(self) -> None:
         op: Any = self.begun.operation
         self.op = op
+        self.at = self.begun.at
         kind = type(op)
-        self.is_view = kind in VIEWS
-        self.is_on_handle = kind in _ON_HANDLES
+        self.is_view = kind in _LOOKS
+        self.is_on_handle = kind in _CHANGES
         self.gives_owner = kind is Create or (kind is OpenSession and op.access == "write")
-        self.is_on_hub = kind in ON_HUB
+        self.is_on_hub = kind in _SIGNALS
 
     def ends(self, ended: Completion, end: int) -> None:
         """The call has ended."""
@@ -131,7 +134,7 @@ class Flight:
         if earlier.end >= self.begin:
             return True
         unawaited = earlier.step is not None and not earlier.step.waits
-        at_once = self.begun.at - earlier.begun.at <= self.instant
+        at_once = self.at - earlier.at <= self.instant
         return at_once and (unawaited or earlier.begun.client != self.begun.client)
 
 
@@ -150,7 +153,7 @@ class Phase:
         shown: handle -> how many events its reads had shown by then.
         ended, closed: the instances and the handles that were closed by then.
         rested: the place at which the backend had come to rest.
-        meets_faults: storage failed in one of its calls.
+        meets_faults: storage failed in one of its calls. shows_faults: one of them was rejected because it did.
     """
 
     begun: Invocation
@@ -169,38 +172,48 @@ class Phase:
     time: int = 0
     rested: int = NEVER
     meets_faults: bool = False
+    shows_faults: bool = False
     _open: dict[tuple[int, int], Flight] = field(default_factory=dict)
     _made: _Made | None = None
+    _rows: tuple[tuple[Step, ...], ...] = field(init=False)
 
-    def take(self, event: Event) -> None:
-        """A call begins or ends."""
+    def __post_init__(self) -> None:
+        overlap = self.begun.operation
+        self._rows = overlap.rows if isinstance(overlap, Overlap) else ()
+
+    def begins(self, event: Invocation) -> None:
+        """A call begins."""
         self.time += 1
-        if isinstance(event, Completion):
-            flight = self._open.pop((event.client, event.step))
-            flight.ends(event, self.time)
-            self._made = None
-            self.meets_faults = self.meets_faults or bool(event.faults)
-            return
-        op = event.operation
-        if not event.client and self.rested == NEVER:
+        op, client = event.operation, event.client
+        if not client and self.rested == NEVER:
             self.rested = self.time
             self.time += 1
         instance, session = self._about(op)
-        if isinstance(op, ON_HUB) and session is not None:
+        if type(op) in _SIGNALS and session is not None:
             self.signalled.add(session)
-        overlap = self.begun.operation
-        rows = overlap.rows if isinstance(overlap, Overlap) else ()
-        step = rows[event.client - 1][event.step] if event.client else None
-        flight = Flight(event, self.time, session, instance, step, instant=self.instant)
+        step = self._rows[client - 1][event.step] if client else None
+        flight = Flight(event, self.time, session, instance, step, None, self.instant)
         self.flights.append(flight)
-        self._open[event.client, event.step] = flight
+        self._open[client, event.step] = flight
 
-    def _about(self, op: Operation) -> tuple[int | None, str | None]:
+    def ends(self, event: Completion) -> None:
+        """A call ends."""
+        self.time += 1
+        flight = self._open.pop((event.client, event.step))
+        flight.ends(event, self.time)
+        self._made = None
+        if event.faults:
+            self.meets_faults = True
+        if flight.shows_fault:
+            self.shows_faults = True
+
+    def _about(self, op: Any) -> tuple[int | None, str | None]:
         """Instance and session of a call; of one that gives a handle they are noted as that handle's."""
-        if isinstance(op, _BY_HANDLE):
+        kind = type(op)
+        if kind in _CHANGES or kind is Read:
             return self.places.get(op.handle, (None, None))
-        name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
-        if isinstance(op, Create | OpenSession):
+        name = op.header.id if kind is Create else getattr(op, "session", None)
+        if kind is Create or kind is OpenSession:
             self.places[op.handle] = (op.instance, name if isinstance(name, str) else repr(name))
         return getattr(op, "instance", None), name if isinstance(name, str) else None
 

@@ -274,7 +274,7 @@ class World:
         aftermath: the latest crash, or None.
         left: ids that are free because of a crash; ``never`` has the clause.
         trouble: what faults of the storage left open, from the first operation about one on.
-        harmed: id -> the session with an artifact that was damaged.
+        harmed: id -> the session with an artifact that was damaged. damaged: there was one, under whatever id.
         former: id -> the session that had it before, where damage took that one and it was created anew.
         now: the time of the latest event, in virtual microseconds.
         span: from when to when the call that is judged was in flight.
@@ -301,6 +301,7 @@ class World:
     left: set[str] = field(default_factory=set)
     trouble: Trouble | None = None
     harmed: dict[str, Session] = field(default_factory=dict)
+    damaged: bool = False
     former: dict[str, Session] = field(default_factory=dict)
     now: int = 0
     span: Span = ((0, 0), (0, 0))

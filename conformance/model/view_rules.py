@@ -10,7 +10,7 @@ from conformance.model import blame, crash_blame, crash_rules, identity_blame, v
 from conformance.model.batches import BAD_ARGUMENT, range_is_bad
 from conformance.model.handle_rules import CLOSED, refused_as_closed
 from conformance.model.history import Outcome, SnapshotView
-from conformance.model.operations import VIEWS, ListSessions, Read, Stat
+from conformance.model.operations import ListSessions, Read, Stat
 from conformance.model.service_rules import kind_of, reject_on_closed_service
 from conformance.model.state import STRONG_TAGS, Handle, Instance, Session
 from conformance.model.transitions import confirm, hush
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 def take_floors(judge: Judge, call: Call) -> None:
     """Note at the invocation of a view how much of each session it must see at least."""
     op, world = call.operation, judge.world
-    if not isinstance(op, VIEWS):
-        return
     if isinstance(op, Read):
         handle = world.handles.get(op.handle)
         if handle is not None:
@@ -35,7 +33,7 @@ def take_floors(judge: Judge, call: Call) -> None:
         session, _ = world.visible(op.instance, op.session)
         if session is not None:
             call.floors[session.serial] = session.floor(op.instance)
-    else:
+    elif isinstance(op, ListSessions):
         for session in (*world.stored.values(), *world.pending.values()):
             call.floors[session.serial] = session.floor(op.instance)
 
