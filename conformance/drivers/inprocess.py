@@ -259,9 +259,7 @@ class InProcessDriver(StorageFaults, Calls):
         """
         if self._confined is not None:
             raise UsageError("calls overlap in this process only: take away what confines the program")
-        for row in operation.rows:
-            for step in row:
-                self._note_name(step.call)
+        self._note_names(operation)
         clients = Clients(operation, self, ears, at_once=not self.backend.sync)
         try:
             with self._host.answering(() if self.backend.sync else operation.jobs):

@@ -10,10 +10,10 @@ from typing import Any
 from conformance.contract import Backend
 from conformance.drivers.crashes import Recording
 from conformance.model.history import FaultView, Outcome, Returned, Skipped
-from conformance.model.operations import CloseInstance, Create, Fail, Heal, OpenSession, Operation
+from conformance.model.operations import CloseInstance, Create, Fail, Heal, OpenSession, Operation, Overlap
 from conformance.sim.disk import RecorderError
 
-_NAMING = (Create, OpenSession)
+_NAMING = (Create, OpenSession, CloseInstance)
 
 
 class StorageFaults:
@@ -34,10 +34,17 @@ class StorageFaults:
         """The operation may name a session, or close an instance."""
         if isinstance(operation, CloseInstance):
             self._closed.add(operation.instance)
-        elif isinstance(operation, _NAMING):
+        elif isinstance(operation, Create | OpenSession):
             name = operation.header.id if isinstance(operation, Create) else operation.session
             if isinstance(name, str):
                 self._named[name] = None
+
+    def _note_names(self, overlap: Overlap) -> None:
+        """The same of all its calls."""
+        for row in overlap.rows:
+            for step in row:
+                if isinstance(step.call, _NAMING):
+                    self._note_name(step.call)
 
     def _disturb(self, operation: Fail | Heal) -> Outcome:
         if self._recording is None:

@@ -95,9 +95,17 @@ class SeededChoices(Choices):
         # conveniences above them (`randrange`, `choice`) are not promised to be.
         self._random = random.Random(seed)
 
+    def draw(self, n: int, label: str = "") -> int:
+        """See ``Choices``. Most answers are given here: they cannot fail, or lie outside of the bound."""
+        if not 1 < n <= 1 << 32:
+            return super().draw(n, label)
+        value = int(self._random.random() * n)
+        self.trace.append(value)
+        self.bounds.append(n)
+        self.labels.append(label)
+        return value
+
     def _choose(self, n: int, label: str) -> int:
-        if n <= 1 << 32:
-            return int(self._random.random() * n)
         bits = n.bit_length()
         while (value := self._random.getrandbits(bits)) >= n:
             pass
