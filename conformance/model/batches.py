@@ -206,7 +206,8 @@ def header_refusals(header: Any, inherited: Any) -> Refusals:
     extra = dict(header.extra) if isinstance(header.extra, Mapping) else header.extra
     texts = (header.cwd, header.parent_session)
     values = (header.origin, header.agent_preset, extra, header.is_seeded, header.delegation_depth, *texts)
-    grade = max(map(json_grade, values))
+    # What most fields hold needs no look.
+    grade = max((json_grade(each) for each in values if each is not None and each is not False), default=0)
     if grade == JsonGrade.OUTSIDE:
         found.demand("SVC-08", BAD_ARGUMENT)
     elif grade == JsonGrade.BEYOND or not _metadata_fits(header):

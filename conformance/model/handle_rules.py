@@ -209,8 +209,10 @@ def _append_cause(judge: Judge, handle: Handle, op: Append, kind: str, *, common
     """The clause about what the batch or the id holds, where that is why it rejects."""
     world, session_id = judge.world, handle.session.id
     files = judge.capabilities.storage == "files"
-    found = identity_blame.stored(world, session_id, kind, files=files)
-    found = found or (value_blame.refused(judge, op.events, kind, common=common) if kind else "")
+    found = ""
+    if kind:
+        found = identity_blame.stored(world, session_id, kind, files=files)
+        found = found or value_blame.refused(judge, op.events, kind, common=common)
     return found or ("SEQ-09" if world.refusal_of not in (None, session_id) else "SEQ-01")
 
 

@@ -7,6 +7,7 @@ evidence: it shows what the other holds, or it changed when the other was writte
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -48,17 +49,24 @@ def _family(session_id: str) -> str:
 
 def note_name(world: World, session_id: str) -> None:
     """A session of this id begins."""
-    family = world.families.setdefault(_family(session_id), [])
+    name = _family(session_id)
+    family = world.families.setdefault(name, [])
     if session_id not in family:
         family.append(session_id)
+        if not name:
+            world.lone.clear()
+        elif len(family) == 1 and "" not in world.families:
+            world.lone.add(session_id)
+        else:
+            world.lone.difference_update(family)
 
 
-def kin_of(world: World, session_id: str) -> list[Session]:
+def kin_of(world: World, session_id: str) -> Sequence[Session]:
     """Every session that exists somewhere under an id that is kin to this one."""
+    if session_id in world.lone:
+        return ()
     found: list[Session] = []
     family = _family(session_id)
-    if family and "" not in world.families and world.families.get(family) == [session_id]:
-        return found
     names = [*world.families.get("", ()), *world.families.get(family, ())] if family else _all_names(world)
     for name in names:
         if name != session_id:

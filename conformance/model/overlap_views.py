@@ -30,7 +30,7 @@ from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import settled
 from conformance.model.state import Handle, Session
 from conformance.model.values import plain, same
-from conformance.model.views import headers_differ
+from conformance.model.views import shows_other_header
 from conformance.model.words import first_difference, log_text, snapshot_id
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ def is_beside_a_change(phase: Phase, view: Flight) -> bool:
     """Whether something was in flight with the view which may change what it sees."""
     begin, end = view.begin, view.end
     for each in phase.changes():
-        near = each.begin < end and (each.end > begin or each.cancelled)
-        if near and _may_change(each, view) and _meets(phase, each, view):
+        if each.begin >= end:
+            # They are in the order in which they began.
+            return False
+        if (each.end > begin or each.cancelled) and _may_change(each, view) and _meets(phase, each, view):
             return True
     return False
 
@@ -318,7 +320,7 @@ def _empties(judge: Judge, flight: Flight) -> bool:
 
 
 def _snapshot(judge: Judge, phase: Phase, view: Flight, session: Session, value: SnapshotView) -> None:
-    difference = headers_differ(session.header, value.header, exact=judge.capabilities.numbers == "exact")
+    difference = shows_other_header(session, value.header, exact=judge.capabilities.numbers == "exact")
     if difference:
         judge.fail("SVC-01", "the header given to create", f"header{difference}")
     count = value.event_count

@@ -276,10 +276,14 @@ def settled(phase: Phase, flight: Flight) -> int:
 
 def _fits(scene: _Scene, flights: list[Flight]) -> bool:
     """Whether the order of the begins fits; without a whole sweep nothing else forbids it."""
-    now: _Scene | None = scene
     for each in flights:
-        now = now.after(each) if now is not None else None
-    return now is not None
+        if each.is_view:
+            continue
+        after = scene.after(each)
+        if after is None:
+            return False
+        scene = after
+    return True
 
 
 def _predecessors(phase: Phase, flights: list[Flight]) -> dict[int, frozenset[int]]:

@@ -11,7 +11,7 @@ from conformance.model.history import HandleView, Outcome, Raised
 from conformance.model.operations import Create, Fail, Heal, MakeRoot, OpenInstance, OpenSession, Wait
 from conformance.model.state import Handle, Instance, Session
 from conformance.model.transitions import confirm, demote, hush, touch
-from conformance.model.views import headers_differ, note_verdict, said_absent
+from conformance.model.views import note_verdict, said_absent, shows_other_header
 
 if TYPE_CHECKING:
     from conformance.model.judge import Call, Judge
@@ -206,12 +206,12 @@ def check_view(judge: Judge, handle: Handle, value: HandleView, access: str) -> 
             f"id={value.id!r:.80} and access={value.access!r}",
         )
     crashed = crash_blame.header(session)
-    difference = headers_differ(session.header, value.header, exact=exact)
+    difference = shows_other_header(session, value.header, exact=exact)
     if difference:
         clause = "" if session.lent else value_blame.in_header(session.header, value.header, exact=exact)
         clause = clause or crashed or "SVC-01"
         judge.fail(clause, "the header given to create", f"header{difference}")
-    judge.witness(*value_blame.witnessed_header(session.header))
+    judge.witness(*value_blame.witnessed_header(session))
     if identity_blame.kin_of(judge.world, session.id):
         judge.witness("ID-01")
     given, seen = session.inherited, value.inherited

@@ -75,6 +75,8 @@ class Session:
             it back whole.
         live: what is on its way into its log, or None.
         lent: its caller overwrote what the header held once it was created.
+        seen_header: a header that was shown for it, and found equal to its own; that very object needs no second look.
+        header_clauses: what a changed value in its header would break, once it was asked.
     """
 
     id: str
@@ -128,6 +130,8 @@ class Session:
     broken_off: bool = False
     live: Live | None = None
     lent: bool = False
+    seen_header: Any = None
+    header_clauses: frozenset[str] | None = None
 
     @property
     def settled(self) -> bool:
@@ -269,6 +273,7 @@ class World:
         blurred: ids of which nothing is judged any more.
         refusal_of: id of the session whose append was refused last, until another session wrote (SEQ-09).
         families: ids by what a careless mapping to names leaves of them, for ``identity_blame``.
+        lone: ids of which it is known that no other is kin to them.
         call: number of the call that is judged.
         about: number of each call -> id of the session it is about, or None where it is about the whole service.
         aftermath: the latest crash, or None.
@@ -295,6 +300,7 @@ class World:
     blurred: set[str] = field(default_factory=set)
     refusal_of: str | None = None
     families: dict[str, list[str]] = field(default_factory=dict)
+    lone: set[str] = field(default_factory=set)
     call: int = -1
     about: dict[int, str | None] = field(default_factory=dict)
     aftermath: Aftermath | None = None

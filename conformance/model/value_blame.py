@@ -151,11 +151,18 @@ def witnessed(judge: Judge, session: Session, seqs: Sequence[int]) -> set[str]:
     return found
 
 
-def witnessed_header(header: SessionHeader) -> set[str]:
-    """The clauses that a changed value in this header, shown now, would have broken."""
+def witnessed_header(session: Session) -> frozenset[str]:
+    """The clauses that a changed value in the session's header, shown now, would have broken."""
+    found = session.header_clauses
+    if found is None:
+        found = session.header_clauses = _clauses_of(session.header)
+    return found
+
+
+def _clauses_of(header: SessionHeader) -> frozenset[str]:
     if not _header_values(header):
-        return set()
-    return {"JSON-01"} if _header_grade(header) == JsonGrade.COMMON else {"JSON-01", "JSON-03"}
+        return frozenset()
+    return frozenset({"JSON-01"} if _header_grade(header) == JsonGrade.COMMON else {"JSON-01", "JSON-03"})
 
 
 def _header_values(header: SessionHeader) -> list[Any]:

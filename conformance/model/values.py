@@ -138,6 +138,8 @@ def decode(form: Any) -> Any:
 
 def clone(value: Any) -> Any:
     """A copy with fresh dicts and lists down to the leaves; what is neither is shared; a cycle stays a cycle."""
+    if type(value) not in _CONTAINERS:
+        return value
     try:
         return _clone(value)
     except RecursionError:

@@ -47,6 +47,16 @@ def headers_differ(given: SessionHeader, seen: Any, *, exact: bool = True) -> st
     return first_difference(plain(given.extra), plain(seen.extra), ".extra", exact=exact)
 
 
+def shows_other_header(session: Session, seen: Any, *, exact: bool) -> str:
+    """The same for a header that is shown for a session."""
+    if seen is not None and seen is session.seen_header:
+        return ""
+    difference = headers_differ(session.header, seen, exact=exact)
+    if not difference:
+        session.seen_header = seen
+    return difference
+
+
 def note_verdict(
     judge: Judge, instance: Instance, session_id: str, source: str, *, occupied: bool, free: bool = False
 ) -> None:
@@ -83,12 +93,12 @@ def check_snapshot(
     exact = judge.capabilities.numbers == "exact"
     listed = header_clause == "SVC-06"
     header_clause = crash_blame.header(session) or header_clause
-    difference = headers_differ(session.header, view.header, exact=exact)
+    difference = shows_other_header(session, view.header, exact=exact)
     if difference:
         kin = identity_blame.is_of_other(judge.world, session.id, getattr(view.header, "id", None))
         clause = "SVC-01" if session.lent else value_blame.in_header(session.header, view.header, exact=exact)
         judge.fail("ID-01" if kin else clause or header_clause, "the header given to create", f"header{difference}")
-    judge.witness(header_clause, *value_blame.witnessed_header(session.header))
+    judge.witness(header_clause, *value_blame.witnessed_header(session))
     if identity_blame.kin_of(judge.world, session.id):
         judge.witness("ID-01")
     _check_count(judge, instance, session, view, floor)
@@ -192,4 +202,7 @@ def check_revision(judge: Judge, instance: Instance, book: RevisionBook, session
 def _could_repeat(book: RevisionBook, now: tuple[Session, int], *, grown_here: bool) -> bool:
     """Whether an earlier token, given again now, would have broken REV-04 (the latest one breaks REV-02)."""
     latest = book.last[0] if book.last is not None and grown_here else None
-    return any(token != latest and not _equal_logs(meant, now) for token, meant in book.meaning.items())
+    for token, meant in book.meaning.items():  # noqa: SIM110
+        if token != latest and not _equal_logs(meant, now):
+            return True
+    return False
