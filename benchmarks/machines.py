@@ -63,9 +63,9 @@ def history(choices: Choices) -> list[Operation]:
 
 
 def _writes(choices: Choices, handle: int) -> list[Step]:
-    steps, seq = [], 0
+    steps, seq, flush = [], 0, Flush(handle)
     for _ in range(CALLS):
-        call: Operation = Flush(handle)
+        call: Operation = flush
         if choices.draw(4, "call"):
             events = [{"type": "user/message", "seq": seq, "time": seq, "data": {"text": "x" * 20}}]
             call, seq = Append(handle, events), seq + 1
@@ -76,8 +76,8 @@ def _writes(choices: Choices, handle: int) -> list[Step]:
 def _looks(choices: Choices, client: int) -> list[Step]:
     name = f"s{client - 2}"
     steps = [Step(OpenSession(1, client, name, "read"))]
+    calls = (Read(client), Read(client, 1, 1), Stat(1, name), ListSessions(1))
     for _ in range(CALLS - 1):
-        calls = (Read(client), Read(client, 1, 1), Stat(1, name), ListSessions(1))
         steps.append(Step(choices.pick(calls, "look"), choices.pick(PAUSES, "pause"), waits=choices.flag("waits")))
     return steps
 
