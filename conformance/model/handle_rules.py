@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CLOSED = frozenset({"SessionHandleClosedError"})
 READ_ONLY = frozenset({"SessionReadOnlyError"})
+_NONE = frozenset[str]()
 
 
 def refused_as_closed(judge: Judge, handle: Handle, outcome: Outcome) -> bool:
@@ -49,14 +50,15 @@ def _refused_as_read_only(judge: Judge, handle: Handle, outcome: Outcome, may: f
 def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
     """SEQ-01, SEQ-02, SEQ-03, SEQ-09, SEQ-11, OWN-06, OWN-11, OWN-12, OWN-14, and the refusals of JSON and FMT."""
     handle = judge.world.handles[op.handle]
-    session = handle.session
+    session, is_writer, kind = handle.session, handle.is_writer, kind_of(outcome)
     if refused_as_closed(judge, handle, outcome):
         return
-    if handle.is_writer and not session.opaque:
+    if is_writer and session.recovery is not None and not session.opaque:
         crash_rules.settle_by_append(judge, handle, op, outcome)
+    if is_writer and judge.world.trouble is not None and not session.opaque:
         fault_contests.take_in(judge, handle, op, outcome)
     refusals = batch_refusals(op.events, len(session.log), judge.capabilities)
-    if not handle.is_writer:
+    if not is_writer:
         _refused_as_read_only(judge, handle, outcome, refusals.kinds | refusals.may)
         _remember_refused(handle, op, "OWN-06")
         return
@@ -74,19 +76,19 @@ def append(judge: Judge, call: Call, op: Append, outcome: Outcome) -> None:
         refusals.must = {"OWN-02" if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
     elif "SEQ-02" in refusals.must and (left := _left_behind(handle, op)):
         refusals.must = {left if each == "SEQ-02" else each: kinds for each, kinds in refusals.must.items()}
-    lost = _losses(handle, found, moved_on=moved_on)
+    lost = _losses(found, moved_on=moved_on)
     if refusals.must:
         _refused_batch(judge, handle, op, refusals, refusals.may | lost, outcome)
-    elif found is Standing.BEATEN and kind_of(outcome) not in refusals.may:
+    elif found is Standing.BEATEN and kind not in refusals.may:
         # A batch that may be refused for what it holds is refused for either reason (§1).
         _refused_as_beaten(judge, handle, outcome)
         winner = judge.world.stored[session.id]
         winner.refused, winner.refused_by = list(op.events), "SVC-12"
     elif moved_on:
         _append_behind_others(judge, handle, op, refusals.may, outcome)
-    elif kind_of(outcome) in lost:
+    elif kind in lost:
         handle.lost = True
-    elif kind_of(outcome) in refusals.may or (session.unknown is not None and kind_of(outcome) in UNSUPPORTED):
+    elif kind in refusals.may or (session.unknown is not None and kind in UNSUPPORTED):
         # Whether a log that is refused to readers goes on is left to the backend too.
         _refused_by_choice(judge, handle, op, outcome, plain=refusals.plain)
     else:
@@ -109,13 +111,15 @@ def _left_behind(handle: Handle, op: Append) -> str:
     return blame.stored_after_all(handle.session, op.events[0]["seq"])
 
 
-def _losses(handle: Handle, found: Standing, *, moved_on: bool) -> frozenset[str]:
+def _losses(found: Standing, *, moved_on: bool) -> frozenset[str]:
     """The error kinds by which a handle may be told that it lost its session, where that may be so."""
+    if found is Standing.OWNER and not moved_on:
+        return _NONE
     if found is Standing.BEATEN or found is Standing.CONTESTED:
         return TAKEN
     if found is Standing.DISPLACED:
         return MOVED_ON | TAKEN
-    return MOVED_ON if moved_on else frozenset()
+    return MOVED_ON if moved_on else _NONE
 
 
 def _remember_refused(handle: Handle, op: Append, clause: str) -> None:
@@ -246,7 +250,8 @@ def _accepted_batch(
     session.stir += 1
     session.grown_at, session.grown_call = world.step, world.call
     session.grown.append((world.call, len(session.log)))
-    crash_rules.grew(world, handle)
+    if session.recovery is not None:
+        crash_rules.grew(world, handle)
     forget_looks(session)
     if found is not Standing.CONTESTED:
         materialise(world, session)

@@ -295,7 +295,7 @@ def _left_open(judge: Judge, phase: Phase, flight: Flight) -> None:
 
     What is stored of it the first look tells; which look beside the next owner is the first, nothing does.
     """
-    if not phase.meets_faults or not isinstance(flight.op, _CLOSES):
+    if not isinstance(flight.op, _CLOSES):
         return
     for session in tuple(judge.world.stored.values()):
         recovery = session.recovery

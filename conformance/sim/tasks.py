@@ -38,7 +38,7 @@ class SimTask(asyncio.Task[_T]):
         # asyncio puts the task into a set while it is being made, so the number comes first.
         self.number = number
         super().__init__(
-            cast("Coroutine[Any, Any, _T]", coro),
+            coro,  # type: ignore[arg-type]
             loop=loop,
             name=name or f"Task-{number}",
             context=context,
