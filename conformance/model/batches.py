@@ -203,7 +203,8 @@ def header_refusals(header: Any, inherited: Any) -> Refusals:
     if not isinstance(header, SessionHeader) or not _essentials_fit(header):
         found.demand("SVC-08", BAD_ARGUMENT)
         return found
-    extra = dict(header.extra) if isinstance(header.extra, Mapping) else header.extra
+    extra = None if header.extra is NO_EXTRA else header.extra
+    extra = dict(extra) if isinstance(extra, Mapping) else extra
     texts = (header.cwd, header.parent_session)
     values = (header.origin, header.agent_preset, extra, header.is_seeded, header.delegation_depth, *texts)
     # What most fields hold needs no look.
@@ -240,7 +241,8 @@ def _metadata_fits(header: SessionHeader) -> bool:
         type(header.is_seeded) is bool
         and _is_int(header.delegation_depth)
         and header.delegation_depth >= 0
-        and all(text is None or isinstance(text, str) for text in (header.cwd, header.parent_session))
+        and (header.cwd is None or isinstance(header.cwd, str))
+        and (header.parent_session is None or isinstance(header.parent_session, str))
         and (
             header.extra is NO_EXTRA
             or (isinstance(header.extra, Mapping) and not (RESERVED_HEADER_KEYS & set(header.extra)))

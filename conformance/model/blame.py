@@ -53,11 +53,13 @@ def suspect(session: Session, *, but: str = "") -> str:
     Args:
         but: a clause of which it is known that it is not the one.
     """
-    if not session.tags:
-        return ""
-    tags = [tag for tag in session.tags if tag != but]
-    strong = [tag for tag in tags if tag in STRONG_TAGS]
-    return (strong or tags or [""])[-1]
+    latest = ""
+    for tag in reversed(session.tags):
+        if tag in STRONG_TAGS and tag != but:
+            return tag
+        if not latest and tag != but:
+            latest = tag
+    return latest
 
 
 def absent(world: World, instance: Instance, session_id: str, base: str) -> str:

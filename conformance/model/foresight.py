@@ -69,13 +69,13 @@ class Foresight:
     untold: set[str] = field(default_factory=set)
 
 
-_THROUGH_HANDLES = (*ON_HANDLES, Fill)
+_THROUGH_HANDLES = frozenset({*ON_HANDLES, Fill})
 
 
 def subject(judge: Judge, op: Operation) -> str | None:
     """Id of the session that a call is about; None where it is about the whole service, or nothing."""
-    if isinstance(op, _THROUGH_HANDLES):
-        handle = judge.world.handles.get(op.handle)
+    if type(op) in _THROUGH_HANDLES:
+        handle = judge.world.handles.get(op.handle)  # type: ignore[attr-defined]
         return None if handle is None else handle.session.id
     name = op.header.id if isinstance(op, Create) else getattr(op, "session", None)
     return name if isinstance(name, str) else None

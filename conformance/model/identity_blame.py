@@ -139,8 +139,8 @@ def owned(world: World, instance: Instance, session: Session) -> str:
 
 def tells_apart(world: World, session: Session, first: int, upto: int) -> bool:
     """Whether a read of these seqs would have shown other events, had it been a read of one of the kin."""
-    return any(
-        seq < len(other.log) and not same(other.log[seq], session.log[seq])
-        for other in kin_of(world, session.id)
-        for seq in range(first, upto)
-    )
+    for other in kin_of(world, session.id):
+        for seq in range(first, min(upto, len(other.log))):
+            if not same(other.log[seq], session.log[seq]):
+                return True
+    return False

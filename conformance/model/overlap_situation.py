@@ -55,7 +55,7 @@ def situation(judge: Judge, phase: Phase, flight: Flight) -> Mapping[str, str]:
 def _in_line(judge: Judge, phase: Phase, flight: Flight) -> Mapping[str, str]:
     """The same for a call that changes something through a handle."""
     line = phase.on_handle(flight.op.handle)
-    is_behind = any(map(flight.races, reversed(line))) or _is_overtaken_in_line(phase, flight)
+    is_behind = _races_one(flight, line) or _is_overtaken_in_line(phase, flight)
     if not flight.kind and not phase.gives_up:
         return _BEHIND if is_behind else ORDINARY
     found: dict[str, str] = {}
@@ -73,6 +73,18 @@ def _in_line(judge: Judge, phase: Phase, flight: Flight) -> Mapping[str, str]:
         if any(isinstance(each.op, Close) for each in earlier):
             found["CLOSE-01"] = "CLOSE-04"
     return found
+
+
+def _races_one(flight: Flight, line: list[Flight]) -> bool:
+    """Whether nobody waited for one of the calls of its handle before it was made; see ``Flight.races``."""
+    begin, since = flight.begin, flight.at - flight.instant
+    for each in line:
+        if each.begin >= begin:
+            # They stand in the order in which they began.
+            return False
+        if each.end >= begin or (each.at >= since and flight.races(each)):
+            return True
+    return False
 
 
 def _of_its_place(flight: Flight) -> tuple[str, ...]:

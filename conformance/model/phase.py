@@ -270,7 +270,7 @@ class Phase:
         return (self._made or self._tables()).gives_up
 
     def _tables(self) -> _Made:
-        made = [each for each in self.flights if each.ended is not None and not isinstance(each.outcome, Skipped)]
+        made = [each for each in self.flights if each.ended is not None and type(each.outcome) is not Skipped]
         self._made = _Made(made)
         return self._made
 
@@ -320,17 +320,23 @@ class _Made:
     __slots__ = ("changes", "closes", "flights", "gives_up", "handles", "has_closes", "kinds", "sessions")
 
     def __init__(self, flights: list[Flight]) -> None:
-        self.flights = flights
-        self.changes = [each for each in flights if not each.is_view]
-        self.kinds: defaultdict[type[Operation], list[Flight]] = defaultdict(list)
-        self.sessions: defaultdict[str | None, list[Flight]] = defaultdict(list)
-        self.handles: defaultdict[int, list[Flight]] = defaultdict(list)
+        kinds: defaultdict[type[Operation], list[Flight]] = defaultdict(list)
+        sessions: defaultdict[str | None, list[Flight]] = defaultdict(list)
+        handles: defaultdict[int, list[Flight]] = defaultdict(list)
+        changes: list[Flight] = []
+        self.gives_up = False
         for each in flights:
-            self.kinds[type(each.op)].append(each)
-            self.sessions[each.session].append(each)
-            if each.is_on_handle:
-                self.handles[each.op.handle].append(each)
-        self.has_closes = Close in self.kinds or CloseInstance in self.kinds
-        self.gives_up = any(each.given_up for each in flights)
+            op = each.op
+            kinds[type(op)].append(each)
+            sessions[each.session].append(each)
+            if not each.is_view:
+                changes.append(each)
+                if each.is_on_handle:
+                    handles[op.handle].append(each)
+            if each.given_up:
+                self.gives_up = True
+        self.flights, self.changes = flights, changes
+        self.kinds, self.sessions, self.handles = kinds, sessions, handles
+        self.has_closes = Close in kinds or CloseInstance in kinds
         # From the last to the first, so that the first of several is the one that stays.
-        self.closes = {each.op.handle: each for each in reversed(self.kinds.get(Close, []))}
+        self.closes = {each.op.handle: each for each in reversed(kinds.get(Close, []))}

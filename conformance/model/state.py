@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from conformance.model.adversities import Fail
     from conformance.model.harm import Harm
 
-STRONG_TAGS = tuple(
+STRONG_TAGS = frozenset(
     (
         "SEQ-02 SEQ-08 SEQ-11 CLOSE-06 LIVE-07 LIVE-10 LIVE-12 LIVE-14 JSON-02 JSON-03 FMT-02 SEQ-03 OWN-06 SVC-02"
         " OWN-14 SVC-12 ID-01 FAULT-01 FAULT-02"

@@ -146,8 +146,10 @@ def witnessed(judge: Judge, session: Session, seqs: Sequence[int]) -> set[str]:
     if session.given and not session.given.keys().isdisjoint(seqs):
         found.add("JSON-03")
     log = session.log
-    if any(is_marked(judge, log[seq]) for seq in seqs if "ignorable" in log[seq]):
-        found.add("FMT-03")
+    for seq in seqs:
+        if "ignorable" in log[seq] and is_marked(judge, log[seq]):
+            found.add("FMT-03")
+            break
     return found
 
 

@@ -109,16 +109,20 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
         return reject_on_closed_service(judge, outcome)
     clause = crash_blame.listing(world.aftermath) or "SVC-06"
     value = judge.demand_success(outcome, clause, "one snapshot for each visible session")
-    if not isinstance(value, list) or not all(isinstance(item, SnapshotView) for item in value):
+    if not isinstance(value, list):
         judge.fail("SVC-06", "a list of snapshots")
+    for view in value:
+        if not isinstance(view, SnapshotView):
+            judge.fail("SVC-06", "a list of snapshots")
     found: dict[Any, SnapshotView] = {}
     for view in value:
         session_id = snapshot_id(view)
         if session_id in found:
             judge.fail("SVC-06", "no session twice", f"{session_id!r:.80} twice")
         found[session_id] = view
-    judge.exact = all(world.known_to_all(op.instance, each) for each in (*world.never, *world.stored))
-    judge.exact = judge.exact and not world.blurred
+    judge.exact = not world.blurred
+    for each in (*world.never, *world.stored):
+        judge.exact = judge.exact and world.known_to_all(op.instance, each)
     for session_id in world.blurred:
         found.pop(session_id, None)
     spared, told_beside = "" if world.trouble is None else world.trouble.spared, False
@@ -289,7 +293,8 @@ def _witness_read(judge: Judge, handle: Handle, op: Read, count: int, floor: int
     if count:
         # The clause changes only at these seqs, so that one event of each stretch stands for all of it.
         bounds = {first, handle.shown, session.verified, session.covered, *crash_rules.bounds(session)}
-        bounds.update(islice(session.scribbled, 1), (start for start, _, _ in session.promised))
+        if session.scribbled or session.promised:
+            bounds.update(islice(session.scribbled, 1), (start for start, _, _ in session.promised))
         for seq in bounds:
             if first <= seq < upto:
                 found.add(_altered(judge, handle, seq, None))

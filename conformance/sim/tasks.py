@@ -38,7 +38,7 @@ class SimTask(asyncio.Task[_T]):
         # asyncio puts the task into a set while it is being made, so the number comes first.
         self.number = number
         super().__init__(
-            coro,  # type: ignore[arg-type]
+            coro,
             loop=loop,
             name=name or f"Task-{number}",
             context=context,
