@@ -188,7 +188,9 @@ class SimLoop(SchedulingLoop):
         # An exception that a callback raised keeps this frame, which must not keep the last task.
         handle = None
         if self._tasks:
-            self._prune_tasks()
+            self._turns_to_pruning -= 1
+            if self._turns_to_pruning < 0:
+                self._prune_tasks()
         return count
 
     def _refuse_livelock(self, turns: int) -> None:
@@ -246,7 +248,6 @@ class SimLoop(SchedulingLoop):
         outer, outer_task, hooks = entered
         self._running = False
         self._stopping = False
-        self._turns_to_pruning = 0
         if self._tasks:
             self._prune_tasks()
         asyncio._set_running_loop(outer)

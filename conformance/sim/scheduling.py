@@ -171,7 +171,8 @@ class SchedulingLoop(HousekeepingLoop):
         **options: Any,
     ) -> asyncio.Task[_T]:
         """A task that hashes by its creation number and is called `Task-<number>` by default."""
-        self._check_usable()
+        if self._gone:
+            self._check_usable()
         self._tasks_made += 1
         number = self._tasks_made
         factory = self._task_factory
@@ -230,11 +231,9 @@ class SchedulingLoop(HousekeepingLoop):
         return pool
 
     def _prune_tasks(self) -> None:
-        # Each turn for a few tasks, more rarely for many: what this costs a turn stays constant.
-        self._turns_to_pruning -= 1
-        if self._turns_to_pruning < 0:
-            self._tasks = [task for task in self._tasks if not task.done()]
-            self._turns_to_pruning = len(self._tasks) // 4
+        self._tasks = [task for task in self._tasks if not task.done()]
+        # The more tasks, the more rarely: what this costs a turn stays constant.
+        self._turns_to_pruning = len(self._tasks)
 
 
 def _workers_of(loop: SchedulingLoop, executor: Executor) -> int:
