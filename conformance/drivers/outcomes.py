@@ -70,7 +70,7 @@ class Observer:
         if known is not None and type(header) is SessionHeader and all(map(is_, _VALUES(known), _VALUES(header))):
             return known
         copied = header_view(header)
-        if isinstance(copied, SessionHeader) and type(name) is str and _is_flat(copied):
+        if type(name) is str and isinstance(copied, SessionHeader) and _is_flat(copied):
             self._headers[name] = copied
         return copied
 

@@ -80,9 +80,10 @@ def json_grade(value: Any, ancestors: tuple[int, ...] = ()) -> int:
         worst = JsonGrade.BEYOND if kind is tuple else JsonGrade.COMMON
     else:
         return _scalar_grade(value, kind)
-    if id(value) in ancestors:
+    own = id(value)
+    if own in ancestors:
         return JsonGrade.OUTSIDE
-    inside = (*ancestors, id(value))
+    inside = (*ancestors, own)
     if len(inside) > SAFE_LEVELS + 1:
         worst = JsonGrade.BEYOND
     for item in items:

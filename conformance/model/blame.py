@@ -288,12 +288,12 @@ def refused_owner(handle: Handle, kind: str) -> str:
     """The clause broken where the rightful owner's append rejects with this kind of error."""
     if handle.disturbed:
         return handle.disturbed
-    crashed = crash_blame.refused(handle.session)
-    if crashed:
+    session = handle.session
+    if (session.recovery is not None or session.reborn) and (crashed := crash_blame.refused(session)):
         return crashed
     if handle.after_refusal:
         return "SEQ-09"
-    if handle.session.broken_off and kind and kind not in OWNERSHIP_ERRORS:
+    if session.broken_off and kind and kind not in OWNERSHIP_ERRORS:
         return "SVC-11"
     if handle.reopened and handle.rounds == 0:
         return "OWN-02"

@@ -101,7 +101,12 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         and (overlap_live.is_beside_a_drain(phase, each) or overlap_views.is_beside_a_change(phase, each))
     ]
     beside = set(map(id, views))
-    ordered = [each for each in flights if not _is_overtaken(judge, phase, each) and id(each) not in beside]
+    closes = phase.has_closes
+    ordered = [
+        each
+        for each in flights
+        if not ((closes or each.kind == MISSING) and _is_overtaken(judge, phase, each)) and id(each) not in beside
+    ]
     order = arrange(world, phase, overlap_live.in_turn(phase, ordered))
     judge.orders += 1
     if not order.decided:
@@ -112,7 +117,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
     if phase.calls(FlushInstance):
         overlap_sweeps.judge_sweeps(judge, phase)
         overlap_sweeps.judge_late_closes(judge, phase)
-    if phase.has_closes:
+    if closes:
         _judge_closes(judge, phase)
     for view in views:
         judge.about(view.ended)
@@ -168,8 +173,6 @@ def _is_overtaken(judge: Judge, phase: Phase, flight: Flight) -> bool:
     so may everything that meets the service's own close; nothing of it is stored then.
     """
     op = flight.op
-    if not phase.has_closes and flight.kind != MISSING:
-        return False
     if isinstance(op, _BY_HANDLE) and op.handle in phase.places:
         close = phase.close_of(op.handle)
         before = close is not None and close.begin < flight.begin

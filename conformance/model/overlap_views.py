@@ -42,7 +42,7 @@ CLOSED = "SessionHandleClosedError"
 def is_beside_a_change(phase: Phase, view: Flight) -> bool:
     """Whether something was in flight with the view which may change what it sees."""
     begin, end = view.begin, view.end
-    for each in phase.changes():
+    for each in phase.changes_for(view):
         if each.begin >= end:
             # They are in the order in which they began.
             return False
@@ -54,7 +54,7 @@ def is_beside_a_change(phase: Phase, view: Flight) -> bool:
 def is_made_beside_a_change(phase: Phase, view: Flight) -> bool:
     """Whether something that changes what it sees was called at the same time, though one ended before the other."""
     first, last = view.at - phase.instant, view.at + phase.instant
-    for each in phase.changes():
+    for each in phase.changes_for(view):
         near = first <= each.at <= last
         if near and _may_change(each, view) and (view.races(each) or each.races(view)):
             return True

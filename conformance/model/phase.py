@@ -23,6 +23,7 @@ from conformance.model.operations import (
     FlushInstance,
     HubCreate,
     HubFlush,
+    ListSessions,
     OpenSession,
     Operation,
     Overlap,
@@ -251,6 +252,13 @@ class Phase:
         """Those that may change something; not to be changed."""
         return (self._made or self._tables()).changes
 
+    def changes_for(self, view: Flight) -> list[Flight]:
+        """Those of them among which are all that may change what the view shows; not to be changed."""
+        made = self._made or self._tables()
+        if made.has_sweeps or type(view.op) is ListSessions:
+            return made.changes
+        return made.changed.get(view.session, [])
+
     def on_handle(self, handle: int) -> list[Flight]:
         """The calls that change something through a handle, in the order in which they began; not to be changed."""
         return (self._made or self._tables()).handles.get(handle, [])
@@ -258,6 +266,10 @@ class Phase:
     def of(self, session: str) -> list[Flight]:
         """The calls about one session; not to be changed."""
         return (self._made or self._tables()).sessions.get(session, [])
+
+    def sessions(self) -> list[str]:
+        """The ids of the sessions that the calls are about."""
+        return [name for name in (self._made or self._tables()).sessions if name is not None]
 
     @property
     def has_closes(self) -> bool:
@@ -310,19 +322,32 @@ class _Made:
 
     Attributes:
         flights: all of them, in the order in which they began; so is each of the other lists.
-        changes: those that are no views.
+        changes: those that are no views. changed: the same by session.
         kinds, sessions, handles: by the class of the operation, by session, and those that change something through a
             handle by that.
         closes: handle -> the first call of its close.
-        has_closes: there is one, or one of a service. gives_up: there is one that its caller gave up.
+        has_closes: there is one, or one of a service. has_sweeps: a service was flushed or closed.
+        gives_up: there is a call that its caller gave up.
     """
 
-    __slots__ = ("changes", "closes", "flights", "gives_up", "handles", "has_closes", "kinds", "sessions")
+    __slots__ = (
+        "changed",
+        "changes",
+        "closes",
+        "flights",
+        "gives_up",
+        "handles",
+        "has_closes",
+        "has_sweeps",
+        "kinds",
+        "sessions",
+    )
 
     def __init__(self, flights: list[Flight]) -> None:
         kinds: defaultdict[type[Operation], list[Flight]] = defaultdict(list)
         sessions: defaultdict[str | None, list[Flight]] = defaultdict(list)
         handles: defaultdict[int, list[Flight]] = defaultdict(list)
+        changed: defaultdict[str | None, list[Flight]] = defaultdict(list)
         changes: list[Flight] = []
         self.gives_up = False
         for each in flights:
@@ -331,12 +356,14 @@ class _Made:
             sessions[each.session].append(each)
             if not each.is_view:
                 changes.append(each)
+                changed[each.session].append(each)
                 if each.is_on_handle:
                     handles[op.handle].append(each)
             if each.given_up:
                 self.gives_up = True
-        self.flights, self.changes = flights, changes
+        self.flights, self.changes, self.changed = flights, changes, changed
         self.kinds, self.sessions, self.handles = kinds, sessions, handles
         self.has_closes = Close in kinds or CloseInstance in kinds
+        self.has_sweeps = FlushInstance in kinds or CloseInstance in kinds
         # From the last to the first, so that the first of several is the one that stays.
         self.closes = {each.op.handle: each for each in reversed(kinds.get(Close, []))}

@@ -52,9 +52,9 @@ class Order:
     decided: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Id:
-    """What is known under one id.
+    """What is known under one id. It is never changed, only made anew; nothing is made as often in a search.
 
     Attributes:
         state: "absent"; "pending": its home alone sees it; "appended": the others may; "stored": all see it; "unknown".
@@ -83,9 +83,12 @@ _WRITES = (Append, Flush)
 _CLOSES = (Close, CloseInstance)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Scene:
-    """What the calls placed so far have made of the ids; of those in ``vague`` nothing is known."""
+    """What the calls placed so far have made of the ids; of those in ``vague`` nothing is known.
+
+    It is never changed, as an id's.
+    """
 
     phase: Phase
     vague: frozenset[str]
@@ -98,6 +101,9 @@ class _Scene:
         op = flight.op
         if flight.is_view:
             return self
+        if flight.resolved and isinstance(op, _WRITES) and flight.session not in self.vague:
+            # Most calls are like this.
+            return self._written(flight)
         found = self.ids.get(flight.session or "", _UNKNOWN)
         if flight.part is not None:
             owned = any(handle == flight.part for _, handle in found.owners)
@@ -112,7 +118,7 @@ class _Scene:
         if flight.session in self.vague:
             return self
         if isinstance(op, _WRITES):
-            return self._written(flight, found)
+            return self._written(flight)
         if isinstance(op, Create):
             return self._created(flight, found)
         if isinstance(op, OpenSession):
@@ -146,13 +152,14 @@ class _Scene:
                 scene = scene._with(name, replace(found, state="unknown"))
         return scene
 
-    def _written(self, flight: Flight, found: _Id) -> _Scene | None:
+    def _written(self, flight: Flight) -> _Scene | None:
         if flight.op.handle in self.closed:
             return self if flight.kind == CLOSED else None
         if not flight.resolved:
             return self
+        found = self.ids.get(flight.session or "", _UNKNOWN)
         now = "stored" if isinstance(flight.op, Flush) else "appended"
-        if found.state in (now, "stored") or (now == "appended" and not flight.op.events):
+        if found.state in ("stored", now) or (now == "appended" and not flight.op.events):
             return self
         return self._with(flight.session, _Id(now, found.home, found.owners))
 
@@ -364,10 +371,13 @@ def _is_whole_sweep(flight: Flight) -> bool:
 
 def _begin(world: World, phase: Phase) -> _Scene:
     names = {name for _, name in phase.places.values()}
-    names |= {each.session for each in phase.made() if each.session is not None}
+    names.update(phase.sessions())
     owning: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
-    for handle in world.handles.values():
-        if handle.owns and not handle.closed:
+    closed = set()
+    for number, handle in world.handles.items():
+        if handle.closed:
+            closed.add(number)
+        elif handle.owns:
             owning[handle.session.id].add((handle.instance, handle.number))
     pending_under: defaultdict[str, list[Session]] = defaultdict(list)
     for (_, name), session in world.pending.items():
@@ -393,6 +403,5 @@ def _begin(world: World, phase: Phase) -> _Scene:
             ids[name] = _Id(
                 "stored" if stored.durable else "appended", -1 if stored.home is None else stored.home, owners
             )
-    closed = frozenset(number for number, handle in world.handles.items() if handle.closed)
-    ended = frozenset(number for number, instance in world.instances.items() if instance.closed)
-    return _Scene(phase, frozenset(vague), ids, closed, ended)
+    ended = frozenset([number for number, instance in world.instances.items() if instance.closed])
+    return _Scene(phase, frozenset(vague), ids, frozenset(closed), ended)
