@@ -85,10 +85,7 @@ _CLOSES = (Close, CloseInstance)
 
 @dataclass(slots=True, eq=False)
 class _Scene:
-    """What the calls placed so far have made of the ids; of those in ``vague`` nothing is known.
-
-    It is never changed, as an id's.
-    """
+    """What the calls placed so far have made of the ids; of those in ``vague`` nothing is known. Never changed."""
 
     phase: Phase
     vague: frozenset[str]
@@ -400,8 +397,7 @@ def _begin(world: World, phase: Phase) -> _Scene:
             # What failed may have shown it to others; for its own instance it is as if nothing had been called.
             ids[name] = _Id("pending", stored.owner.instance, owners)
         else:
-            ids[name] = _Id(
-                "stored" if stored.durable else "appended", -1 if stored.home is None else stored.home, owners
-            )
+            home = -1 if stored.home is None else stored.home
+            ids[name] = _Id("stored" if stored.durable else "appended", home, owners)
     ended = frozenset([number for number, instance in world.instances.items() if instance.closed])
     return _Scene(phase, frozenset(vague), ids, frozenset(closed), ended)
