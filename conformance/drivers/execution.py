@@ -37,6 +37,7 @@ from conformance.model.operations import (
     StartCounting,
 )
 from conformance.model.overlap_rules import looks
+from conformance.model.phase import Phase
 from conformance.sim import Choices
 
 _made = tuple.__new__
@@ -180,7 +181,9 @@ class Execution:
 
     def _overlap(self, call: int, operation: Overlap) -> Outcome:
         self._take(Invocation(call, operation, at=self._driver.now_us()))
-        ears = _Ears(call, self._driver, self.history, self.judge)
+        if self.judge.phase is None:
+            raise RuntimeError(f"the model did not take in that calls begin to overlap: {operation!r:.200}")
+        ears = _Ears(call, self._driver, self.history, self.judge.phase)
         self._driver.overlap(operation, call, ears)
         for number, look in enumerate(looks(self.judge), 1):
             ears.begun(0, number, look)
@@ -242,28 +245,28 @@ class Execution:
 
 
 class _Ears:
-    """Puts the calls of an overlap into the history, and to the model."""
+    """Puts the calls of an overlap into the history, and to the model: into the phase, as ``Judge.feed`` does."""
 
-    __slots__ = ("_call", "_driver", "_feed", "_note", "_now_us")
+    __slots__ = ("_begins", "_call", "_driver", "_ends", "_note", "_now_us")
 
-    def __init__(self, call: int, driver: InProcessDriver, history: list[Event], judge: Judge) -> None:
+    def __init__(self, call: int, driver: InProcessDriver, history: list[Event], phase: Phase) -> None:
         self._call = call
         self._driver = driver
         self._now_us = driver.now_us
         self._note = history.append
-        self._feed = judge.feed
+        self._begins, self._ends = phase.begins, phase.ends
 
     def begun(self, client: int, step: int, operation: Operation) -> None:
         """See ``overlapping.Ears``."""
         event = _made(Invocation, (self._call, operation, client, self._now_us(), step))
         self._note(event)
-        self._feed(event)
+        self._begins(event)
 
     def ended(self, client: int, step: int, outcome: Outcome) -> None:
         """See ``overlapping.Ears``."""
         event = _made(Completion, (self._call, outcome, self._now_us(), self._driver.take_faults(), client, step))
         self._note(event)
-        self._feed(event)
+        self._ends(event)
 
 
 @dataclass(frozen=True, slots=True)
