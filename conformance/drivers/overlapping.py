@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Coroutine, Generator
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from conformance.drivers.outcomes import scribble
 from conformance.model.history import RESOLVED, Cancelled, Hung, Outcome, Returned, Skipped, Value
 from conformance.model.operations import Append, Operation, Overlap, Step
 from conformance.model.values import clone
+from conformance.sim import SimLoop
 
 _MAKING: ContextVar[tuple[Operation, int, int] | None] = ContextVar("making", default=None)
 """The call of an overlap that code is run for, its client and step; tasks and jobs of the backend inherit it."""
@@ -159,17 +160,9 @@ class Clients:
         self._ears.ended(client, number, outcome)
 
 
-async def _pause(after: int, loop: asyncio.AbstractEventLoop) -> None:
-    """Let that many microseconds pass, as ``asyncio.sleep`` does; nobody cancels a client, so that the timer fires."""
-    over = loop.create_future()
-    loop.call_later(after / 1_000_000, _end, over)
-    await over
-
-
-def _end(pause: asyncio.Future[None]) -> None:
-    # A real loop that is closed cancels what is left on it.
-    if not pause.done():
-        pause.set_result(None)
+def _pause(after: int, loop: asyncio.AbstractEventLoop) -> Awaitable[None]:
+    """To be awaited until that many microseconds have passed."""
+    return loop.pause(after) if isinstance(loop, SimLoop) else asyncio.sleep(after / 1_000_000)
 
 
 async def _cancel(task: asyncio.Task[None], cancels: tuple[tuple[int, int], ...]) -> None:

@@ -23,7 +23,7 @@ from conformance.sim.clock import MONOTONIC_BASE_US, VirtualClock
 from conformance.sim.errors import SimRefused
 from conformance.sim.housekeeping import HousekeepingLoop
 from conformance.sim.jobs import DEFAULT_WORKERS, Job, JobPool
-from conformance.sim.tasks import Handle, SimFuture, SimTask, TimerHandle
+from conformance.sim.tasks import Alarm, Handle, SimFuture, SimTask, TimerHandle
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -108,6 +108,16 @@ class SchedulingLoop(HousekeepingLoop):
     ) -> asyncio.TimerHandle:
         """Run `callback` when the clock shows `when_us`, in virtual microseconds."""
         return self._set_timer_us(when_us, callback, args, context)
+
+    def pause(self, time_us: int) -> asyncio.Future[None]:
+        """A future that is done when so many microseconds of virtual time have passed; as a sleep, but cheaper."""
+        self._check_usable()
+        over: SimFuture[None] = SimFuture(loop=self)
+        when_us = self.clock.now_us + time_us
+        self._timers_set += 1
+        alarm = Alarm((MONOTONIC_BASE_US + when_us) / 1_000_000, over)
+        heappush(self._timers, (when_us, self._timers_set, alarm))
+        return over
 
     def _set_timer(
         self, when: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None

@@ -115,3 +115,19 @@ class TimerHandle(asyncio.TimerHandle):
         self._source_traceback = None
         self._when = when
         self._scheduled = False
+
+
+class Alarm(asyncio.TimerHandle):
+    """The end of a pause: it tells the pause's future, and has no callback whose context would have to be kept."""
+
+    __slots__ = ("_pause",)
+
+    def __init__(self, when: float, pause: asyncio.Future[None]) -> None:
+        self._pause = pause
+        self._when = when
+        self._cancelled = False
+        self._callback = self._repr = self._source_traceback = None
+
+    def _run(self) -> None:
+        if not self._pause.done():
+            self._pause.set_result(None)
