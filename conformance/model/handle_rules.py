@@ -224,11 +224,10 @@ def _accepted_batch(
     judge: Judge, handle: Handle, op: Append, found: Standing, outcome: Outcome, refusals: Refusals
 ) -> None:
     world, session, common = judge.world, handle.session, refusals.plain
-    judge.demand_success(
-        outcome,
-        lambda: _append_blame(judge, handle, op, kind_of(outcome), common=common),
-        lambda: f"resolved: the log ends before seq {len(session.log)} and the batch is {log_text(op.events)}",
-    )
+    if isinstance(outcome, Raised):
+        clause = _append_blame(judge, handle, op, outcome.error.kind, common=common)
+        ends = f"the log ends before seq {len(session.log)}"
+        judge.fail(clause, f"resolved: {ends} and the batch is {log_text(op.events)}")
     judge.witness(_append_blame(judge, handle, op, ""))
     if handle.rounds:
         judge.witness(_append_blame(judge, handle, op, "SessionOwnershipLostError"))
@@ -288,11 +287,9 @@ def flush(judge: Judge, call: Call, op: Flush, outcome: Outcome) -> None:
     elif found is Standing.CONTESTED and kind_of(outcome) in TAKEN:
         handle.lost = True
     else:
-        judge.demand_success(
-            outcome,
-            lambda: _flush_blame(judge, handle, kind_of(outcome)),
-            "resolved: the handle owns its session and nothing failed",
-        )
+        if isinstance(outcome, Raised):
+            wanted = "resolved: the handle owns its session and nothing failed"
+            judge.fail(_flush_blame(judge, handle, outcome.error.kind), wanted)
         judge.witness(_flush_blame(judge, handle, ""))
         if found is Standing.OWNER:
             judge.witness(_flush_blame(judge, handle, "SessionOwnershipLostError"))

@@ -39,8 +39,11 @@ ON_HUB = (HubCreate, Publish, HubFlush, Dispose)
 """What a session does on its hub."""
 
 _LOOKS, _CHANGES, _SIGNALS = frozenset(VIEWS), frozenset(_ON_HANDLES), frozenset(ON_HUB)
+_BY_HANDLE = frozenset({Read, *_ON_HANDLES})
 
 _NOT_MADE = Skipped()
+
+_NOWHERE: tuple[int | None, str | None] = (None, None)
 
 NEVER = 1_000_000_000
 """The place of what has not happened."""
@@ -185,12 +188,14 @@ class Phase:
     def begins(self, event: Invocation) -> None:
         """A call begins."""
         self.time += 1
-        op, client = event.operation, event.client
+        op: Any = event.operation
+        client = event.client
         if not client and self.rested == NEVER:
             self.rested = self.time
             self.time += 1
-        instance, session = self._about(op)
-        if type(op) in _SIGNALS and session is not None:
+        kind = type(op)
+        instance, session = self.places.get(op.handle, _NOWHERE) if kind in _BY_HANDLE else self._about(op)
+        if kind in _SIGNALS and session is not None:
             self.signalled.add(session)
         step = self._rows[client - 1][event.step] if client else None
         flight = Flight(event, self.time, session, instance, step, None, self.instant)
@@ -211,8 +216,6 @@ class Phase:
     def _about(self, op: Any) -> tuple[int | None, str | None]:
         """Instance and session of a call; of one that gives a handle they are noted as that handle's."""
         kind = type(op)
-        if kind in _CHANGES or kind is Read:
-            return self.places.get(op.handle, (None, None))
         name = op.header.id if kind is Create else getattr(op, "session", None)
         if kind is Create or kind is OpenSession:
             self.places[op.handle] = (op.instance, name if isinstance(name, str) else repr(name))

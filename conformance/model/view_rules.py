@@ -152,6 +152,8 @@ def list_sessions(judge: Judge, call: Call, op: ListSessions, outcome: Outcome) 
 def _witness_unlisted(judge: Judge, instance: Instance) -> None:
     """Count the clauses for which an id had to be missing from the list."""
     world = judge.world
+    if not (world.never or instance.failed_claim or world.pending):
+        return
     absent = world.never.keys() | instance.failed_claim.keys() | {each for _, each in world.pending}
     for session_id in absent - world.blurred:
         if world.visible(instance.number, session_id)[0] is None:

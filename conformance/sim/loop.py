@@ -139,14 +139,15 @@ class SimLoop(SchedulingLoop):
 
     def _spin(self, goal: asyncio.Future[Any] | None, deadline_us: int | None) -> None:
         """Turn until `goal` is done or `stop` was called."""
-        ready = self._ready
+        ready, timers = self._ready, self._timers
         clock = self.clock
         last_us = None if deadline_us is None else clock.now_us + deadline_us
         turns = 0
         while True:
             # A loop that was told to stop beforehand still makes one turn, without waiting.
             if not ready and not self._stopping:
-                when_us = self._next_timer_us()
+                is_due = bool(timers) and not timers[0][2]._cancelled
+                when_us = timers[0][0] if is_due else self._next_timer_us()
                 if when_us is None:
                     self._raise_fatal()
                     raise Deadlock(
