@@ -37,13 +37,12 @@ class SimTask(asyncio.Task[_T]):
     ) -> None:
         # asyncio puts the task into a set while it is being made, so the number comes first.
         self.number = number
-        super().__init__(
-            coro,
-            loop=loop,
-            name=name or f"Task-{number}",
-            context=context,
-            **options,
-        )
+        name = name or f"Task-{number}"
+        if options:
+            super().__init__(coro, loop=loop, name=name, context=context, **options)
+        else:
+            # Handing on options, though there are none, is dear.
+            super().__init__(coro, loop=loop, name=name, context=context)
 
     def __hash__(self) -> int:
         return self.number
