@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.model import (
-    blame,
-    crash_blame,
-    crash_rules,
-    fault_contests,
-    identity_blame,
-    service_rules,
-    value_blame,
-)
+from conformance.model import blame, crash_blame, crash_rules, fault_contests, identity_blame, value_blame
 from conformance.model.batches import UNSUPPORTED, JsonGrade, Refusals, batch_refusals, json_grade
 from conformance.model.history import HandleView, Odd, Outcome, Raised
 from conformance.model.operations import Append, Close, Discard, Flush, Leave
-from conformance.model.service_rules import MOVED_ON, TAKEN, kind_of
+from conformance.model.service_rules import MOVED_ON, TAKEN, check_view, kind_of
 from conformance.model.state import Handle
 from conformance.model.transitions import Standing, cover, end_handle, forget_looks, hush, materialise, standing
 from conformance.model.values import plain
@@ -387,7 +379,7 @@ def leave(judge: Judge, call: Call, op: Leave, outcome: Outcome) -> None:
             if isinstance(said, Odd):
                 judge.fail("CLOSE-05", "the handle itself, entered")
             if isinstance(said, HandleView):
-                service_rules.check_view(judge, handle, said, handle.access)
+                check_view(judge, handle, said, handle.access)
             judge.witness("CLOSE-05")
         _end(judge, handle, outcome, raised="")
         judge.exact = True

@@ -379,11 +379,9 @@ def _begin(world: World, phase: Phase) -> _Scene:
     pending_under: defaultdict[str, list[Session]] = defaultdict(list)
     for (_, name), session in world.pending.items():
         pending_under[name].append(session)
-    ids: dict[str, _Id] = {}
-    vague: set[str] = set()
+    ids, vague = dict[str, _Id](), set[str]()
     for name in sorted(names):
-        owners, pending = frozenset(owning[name]), pending_under[name]
-        stored = world.stored.get(name)
+        owners, pending, stored = frozenset(owning[name]), pending_under[name], world.stored.get(name)
         if name in world.blurred or len(pending) + (stored is not None) > 1:
             vague.add(name)
             ids[name] = _Id(owners=owners)
@@ -393,11 +391,10 @@ def _begin(world: World, phase: Phase) -> _Scene:
             ids[name] = _Id("absent", owners=owners)
         elif stored.unsure or stored.recovery is not None:
             ids[name] = _Id(owners=owners)
-        elif not stored.durable and not stored.log and stored.owner is not None and world.trouble is not None:
-            # What failed may have shown it to others; for its own instance it is as if nothing had been called.
-            ids[name] = _Id("pending", stored.owner.instance, owners)
         else:
-            home = -1 if stored.home is None else stored.home
-            ids[name] = _Id("stored" if stored.durable else "appended", home, owners)
+            # What failed may have shown an empty one to others; for its own instance nothing has been called yet.
+            empty = not stored.durable and not stored.log and world.trouble is not None
+            home = stored.creator if empty else -1 if stored.home is None else stored.home
+            ids[name] = _Id("stored" if stored.durable else "pending" if empty else "appended", home, owners)
     ended = frozenset([number for number, instance in world.instances.items() if instance.closed])
     return _Scene(phase, frozenset(vague), ids, frozenset(closed), ended)
