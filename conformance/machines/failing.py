@@ -25,11 +25,12 @@ from hypothesis.stateful import initialize, rule
 
 import strategies
 from conformance.clauses import Need, Violation
-from conformance.machines.crashing import ABOUT, CrashingMachine
+from conformance.machines.crashing import ABOUT
 from conformance.machines.fault_modes import GROUPS, Mode
-from conformance.machines.faulting import CLAUSES_OF_FAULTS, Everything, is_lost
+from conformance.machines.faulting import CLAUSES_OF_FAULTS, Everything
 from conformance.machines.job import BudgetSpent, Job, MachineSpec
-from conformance.machines.mishaps import AFTER, BEFORE, BESIDE, DRAWN, FIRST, MEETS, MODES, NTH, UNTIL_IT_COMES
+from conformance.machines.making_up import MakingUp
+from conformance.machines.mishaps import AFTER, BEFORE, DRAWN, FIRST, MEETS, MODES, NTH, UNTIL_IT_COMES
 from conformance.machines.seeded import choices_for
 from conformance.machines.sequential import hunt
 from conformance.machines.sweep import CLAUSES_OF_CRASHES
@@ -63,7 +64,7 @@ POOLS = st.sampled_from(strategies.ID_POOLS)
 """Ids that can be stored everywhere, mostly: what is refused meets no fault."""
 
 
-class FailingMachine(CrashingMachine):
+class FailingMachine(MakingUp):
     """Draws calls, crashes and faults for one job. A subclass for each backend is made by ``machine_for``."""
 
     @initialize(kinds=strategies.swarm(ABOUT), pool=POOLS, data=st.data())
@@ -147,9 +148,6 @@ class FailingMachine(CrashingMachine):
             self._go_on_beside(name, handle.instance)
         return True
 
-    def _owner(self, name: str) -> Handle | None:
-        return next((each for each in self._open_handles("write") if each.session.id == name), None)
-
     def _calls(self, what: str, name: str, choices: Choices) -> Iterator[Operation]:
         """One call or two."""
         if what == "new session":
@@ -197,13 +195,6 @@ class FailingMachine(CrashingMachine):
         known = self._execution.judge.world.stored
         return next((each for each in self._names() if each not in known and not self._owner(each)), name)
 
-    def _look_around(self, name: str) -> None:
-        """Whoever has the session open reads it, and its instances tell of it."""
-        for handle in [each for each in self._open_handles() if each.session.id == name]:
-            self._perform(Read(handle.number))
-        for instance in self._live():
-            self._perform(Stat(instance, name))
-
     def _look_afresh(self) -> None:
         """An instance that knows nothing looks at everything."""
         instance = self._fresh()
@@ -245,79 +236,6 @@ class FailingMachine(CrashingMachine):
                 self._own_beside(name, handle, failed, choices)
             case "end":
                 self._count_left()
-
-    def _repeat(self, name: str, failed: list[Operation]) -> None:
-        """The calls that were rejected once more, as far as they mean something."""
-        for call in failed:
-            handle = self._owner(name)
-            if isinstance(call, Create | OpenSession):
-                self._perform(replace(call, handle=self._next_handle()))
-            elif isinstance(call, Append) and handle is not None:
-                if len(handle.session.log) == call.events[0]["seq"]:
-                    self._perform(Append(handle.number, call.events))
-                    self._replace_lost(name, handle, call)
-                self._perform(Read(handle.number))
-            elif isinstance(call, Flush) and handle is not None:
-                self._perform(Flush(handle.number))
-
-    def _replace_lost(self, name: str, handle: Handle, call: Append) -> None:
-        """A handle ended itself, as it may after a failed sync: the next owner does it."""
-        outcome = self._execution.latest
-        if outcome is None or not is_lost(outcome):
-            return
-        self._perform(Close(handle.number))
-        successor = self._open(handle.instance, name, writes=True)
-        if successor is not None:
-            self._perform(Read(successor.number))
-            if len(successor.session.log) == call.events[0]["seq"]:
-                self._perform(Append(successor.number, call.events))
-
-    def _cover(self, name: str) -> None:
-        """A barrier; where the owner is spent, one of the next owner."""
-        handle = self._owner(name) or self._writer(name)
-        if handle is None:
-            return
-        self._perform(Flush(handle.number))
-        outcome = self._execution.latest
-        if outcome is not None and is_lost(outcome):
-            self._hand_over(name, handle)
-
-    def _hand_over(self, name: str, handle: Handle | None) -> None:
-        """The owner goes away, and one in another instance takes over and flushes."""
-        if handle is not None:
-            self._perform(Close(handle.number))
-        successor = self._open(self._fresh(), name, writes=True)
-        if successor is not None:
-            self._perform(Read(successor.number))
-            self._perform(Flush(successor.number))
-
-    def _own_beside(self, name: str, handle: Handle, failed: list[Operation], choices: Choices) -> None:
-        """Another instance owns too, where nothing keeps it out, and both go on as if they were alone."""
-        other = self._open(self._fresh(), name, writes=True)
-        if other is None:
-            return
-        shown = self._length_shown(other)
-        for _ in range(choices.between(1, 4, "steps")):
-            match choices.pick(BESIDE, "beside"):
-                case "append" if shown is not None:
-                    self._perform(Append(other.number, strategies.numbered(strategies.palette_bodies(1), shown)))
-                    self._perform(Flush(other.number))
-                    shown = self._length_shown(other)
-                case "flush":
-                    self._perform(Flush(other.number))
-                case "close":
-                    self._perform(Close(other.number))
-                case "again":
-                    self._repeat(name, [each for each in failed if isinstance(each, Append | Flush)])
-                case "first closes":
-                    self._perform(Close(handle.number))
-        self._look_around(name)
-
-    def _length_shown(self, handle: Handle) -> int | None:
-        """How many events a read of all shows; None where it is refused."""
-        self._perform(Read(handle.number))
-        value = getattr(self._execution.latest, "value", None)
-        return len(value) if isinstance(value, list) else None
 
     def _go_on_beside(self, name: str, instance: int) -> None:
         """Another session of the same service is written and covered."""
