@@ -134,7 +134,6 @@ class Judge:
         world: what the model knows so far.
         costs: what was counted so far.
         phase: the overlap under way, or None.
-        subject: id of the session that the call that is judged is about, or None.
         void: the program is outside of what the contract speaks about, and nothing of it is judged any more.
         signal: the clause about the signal of a hub that a barrier is judged for, or "".
         orders, undecided: overlaps that were put in order, and those of them for which the search was given up.
@@ -156,7 +155,7 @@ class Judge:
         self.orders = self.undecided = 0
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
-        self.subject: str | None = None
+        self._op: Operation | None = None
         self._ended: Completion | None = None
 
     @property
@@ -165,6 +164,11 @@ class Judge:
         self._witnesses.update(self._witnessed)
         self._witnessed.clear()
         return self._witnesses
+
+    @property
+    def subject(self) -> str | None:
+        """Id of the session that the call that is judged is about, or None."""
+        return None if self._op is None else subject(self, self._op)
 
     def feed(self, event: Event) -> None:
         """Take the next event.
@@ -245,7 +249,7 @@ class Judge:
             self.costs.spoil()
             return
         self._ended = event
-        self.subject = subject(self, op)
+        self._op = op
         world.call = event.call
         if isinstance(outcome, Hung):
             outcome = Raised(ErrorView(HUNG, HUNG, outcome.detail))

@@ -31,7 +31,7 @@ from conformance.model.overlap_cancelled import cancelled, note_promise, remembe
 from conformance.model.overlap_failed import witness_failing_append
 from conformance.model.overlap_situation import ORDINARY, situation
 from conformance.model.phase import Flight, Phase
-from conformance.model.phase_order import MISSING, arrange
+from conformance.model.phase_order import MISSING, Order, arrange
 from conformance.model.races import judge_races
 from conformance.model.transitions import Standing, cover, standing
 from conformance.model.words import names_session
@@ -107,7 +107,9 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         for each in flights
         if not ((closes or each.kind == MISSING) and _is_overtaken(judge, phase, each)) and id(each) not in beside
     ]
-    order = arrange(world, phase, overlap_live.in_turn(phase, ordered))
+    ordered = overlap_live.in_turn(phase, ordered)
+    is_settled = phase.is_quiet and len(world.instances) == 1 and world.trouble is None
+    order = Order(ordered) if is_settled else arrange(world, phase, ordered)
     judge.orders += 1
     if not order.decided:
         judge.undecided += 1

@@ -38,8 +38,16 @@ _ON_HANDLES = (Append, Flush, Close)
 ON_HUB = (HubCreate, Publish, HubFlush, Dispose)
 """What a session does on its hub."""
 
-_LOOKS, _CHANGES, _SIGNALS = frozenset(VIEWS), frozenset(_ON_HANDLES), frozenset(ON_HUB)
+_SIGNALS = frozenset(ON_HUB)
+_TRAITS: dict[type[Operation], tuple[bool, bool, bool]] = {
+    **dict.fromkeys(VIEWS, (True, False, False)),
+    **dict.fromkeys(_ON_HANDLES, (False, True, False)),
+    **dict.fromkeys(ON_HUB, (False, False, True)),
+}
+"""Kind of call -> whether it is a view, changes something through a handle, or goes to the hub."""
+_ORDINARY = (False, False, False)
 _BY_HANDLE = frozenset({Read, *_ON_HANDLES})
+_QUIET = frozenset({Append, Flush, OpenSession, *VIEWS})
 
 _NOT_MADE = Skipped()
 
@@ -100,10 +108,8 @@ class Flight:
         self.op = op
         self.at = self.begun.at
         kind = type(op)
-        self.is_view = kind in _LOOKS
-        self.is_on_handle = kind in _CHANGES
+        self.is_view, self.is_on_handle, self.is_on_hub = _TRAITS.get(kind, _ORDINARY)
         self.gives_owner = kind is Create or (kind is OpenSession and op.access == "write")
-        self.is_on_hub = kind in _SIGNALS
 
     def ends(self, ended: Completion, end: int) -> None:
         """The call has ended."""
@@ -284,6 +290,15 @@ class Phase:
         """Whether a call was cancelled."""
         return (self._made or self._tables()).gives_up
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing comes or goes: nobody creates, owns, closes or sweeps, and every call has come to an end.
+
+        Then, in one instance, each call finds at every place what it finds at its own, so that no order is better.
+        """
+        made = self._made or self._tables()
+        return not made.stirs and not made.gives_up and not self.meets_faults and made.kinds.keys() <= _QUIET
+
     def _tables(self) -> _Made:
         made = [each for each in self.flights if each.ended is not None and type(each.outcome) is not Skipped]
         self._made = _Made(made)
@@ -331,6 +346,7 @@ class _Made:
         closes: handle -> the first call of its close.
         has_closes: there is one, or one of a service. has_sweeps: a service was flushed or closed.
         gives_up: there is a call that its caller gave up.
+        stirs: somebody wanted to own a session, or a call never came to an end.
     """
 
     __slots__ = (
@@ -344,6 +360,7 @@ class _Made:
         "has_sweeps",
         "kinds",
         "sessions",
+        "stirs",
     )
 
     def __init__(self, flights: list[Flight]) -> None:
@@ -352,7 +369,7 @@ class _Made:
         handles: defaultdict[int, list[Flight]] = defaultdict(list)
         changed: defaultdict[str | None, list[Flight]] = defaultdict(list)
         changes: list[Flight] = []
-        self.gives_up = False
+        self.gives_up = self.stirs = False
         for each in flights:
             op = each.op
             kinds[type(op)].append(each)
@@ -364,6 +381,8 @@ class _Made:
                     handles[op.handle].append(each)
             if each.given_up:
                 self.gives_up = True
+            if each.gives_owner or each.kind == "Hung":
+                self.stirs = True
         self.flights, self.changes, self.changed = flights, changes, changed
         self.kinds, self.sessions, self.handles = kinds, sessions, handles
         self.has_closes = Close in kinds or CloseInstance in kinds

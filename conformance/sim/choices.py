@@ -105,6 +105,14 @@ class SeededChoices(Choices):
         self.labels.append(label)
         return value
 
+    def flag(self, label: str = "") -> bool:
+        """See ``Choices``; without a detour, for most questions are of this kind."""
+        value = int(self._random.random() * 2)
+        self.trace.append(value)
+        self.bounds.append(2)
+        self.labels.append(label)
+        return value == 1
+
     def _choose(self, n: int, label: str) -> int:
         bits = n.bit_length()
         while (value := self._random.getrandbits(bits)) >= n:
