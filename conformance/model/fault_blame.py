@@ -136,8 +136,9 @@ def _rejected(
             handle.lost = True
         return ""
     untouched = grip is None or not (grip.owed or grip.rejected or grip.spendable)
+    untouched = untouched and mishap is not None and mishap.hit_at >= 0
     if isinstance(op, Append | Flush) and kind == "SessionOwnershipLostError" and untouched:
-        # Nothing failed in this handle: somebody else took the log away from its owner.
+        # What failed for its session failed in another handle: that one took the log away from its owner.
         return None
     if isinstance(op, OpenSession) and op.access == "write" and kind == "SessionAlreadyOwnedError":
         return "OWN-07" if mishap is not None and mishap.close_failed else None

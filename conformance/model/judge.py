@@ -150,8 +150,7 @@ class Judge:
         self.alone = True
         self._calls: dict[int, Call] = {}
         self.phase: Phase | None = None
-        self.void = False
-        self.signal = ""
+        self.void, self.signal = False, ""
         self.orders = self.undecided = 0
         self._aliases: dict[str, str] = {}
         self._situation: Mapping[str, str] = {}
