@@ -36,6 +36,8 @@ MOST_NODES = 4_000
 
 EXISTS, OWNED, MISSING = "SessionAlreadyExistsError", "SessionAlreadyOwnedError", "SessionPersistenceNotFoundError"
 CLOSED = "SessionHandleClosedError"
+_CLOSED = {"pending": "absent", "haunting": "absent", "appended": "stored"}
+_EMPTY = ("pending", "haunting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class _Id:
     """What is known under one id. It is never changed, only made anew; nothing is made as often in a search.
 
     Attributes:
-        state: "absent"; "pending": its home alone sees it; "appended": the others may; "stored": all see it; "unknown".
+        state: "absent"; "pending": its home alone sees it; "haunting": the others may, for what failed, until it is
+            closed; "appended": the others may; "stored": all see it; "unknown".
         home: the instance that has written or created it.
         owners: (instance, handle) of those who own it.
     """
@@ -72,7 +75,7 @@ class _Id:
 
     def is_seen(self, instance: int) -> bool | None:
         """Whether that instance sees it; None: it may."""
-        if self.state == "unknown" or (self.state == "appended" and instance != self.home):
+        if self.state == "unknown" or (self.state in ("appended", "haunting") and instance != self.home):
             return None
         return self.state != "absent" and (self.state != "pending" or instance == self.home)
 
@@ -111,7 +114,7 @@ class _Scene:
             # What met a failing storage, or is in the log, had come that far: its handle was open.
             came_far = flight.shows_fault or flight.landed
             over = came_far and isinstance(op, _WRITES) and op.handle in self.closed
-            return None if over else self._unsettled(op)
+            return None if over else self._unsettled(op, "haunting" if flight.shows_fault else "unknown")
         if flight.session in self.vague:
             return self
         if isinstance(op, _WRITES):
@@ -130,7 +133,7 @@ class _Scene:
         """What a service flush made of a session: an empty one it may have left to a close that came meanwhile."""
         close = self.phase.close_of(flight.part if flight.part is not None else -1)
         closing = (close is not None and close.begin < flight.end) or self.phase.closing(flight.instance, flight)
-        if closing and found.state == "pending":
+        if closing and found.state in _EMPTY:
             return "unknown"
         return "stored" if flight.resolved else "appended"
 
@@ -139,14 +142,14 @@ class _Scene:
             return self
         return _Scene(self.phase, self.vague, {**self.ids, name: now}, self.closed, self.ended)
 
-    def _unsettled(self, op: Operation) -> _Scene:
+    def _unsettled(self, op: Operation, state: str) -> _Scene:
         """What a call may have stored that does not say so."""
         scene = self
         for name, found in self.ids.items():
             mine = any(handle == getattr(op, "handle", None) for _, handle in found.owners)
             swept = isinstance(op, FlushInstance) and found.owner_in(op.instance)
-            if found.state == "pending" and ((mine and isinstance(op, _WRITES)) or swept):
-                scene = scene._with(name, replace(found, state="unknown"))
+            if found.state in _EMPTY and ((mine and isinstance(op, _WRITES)) or swept):
+                scene = scene._with(name, replace(found, state=state))
         return scene
 
     def _written(self, flight: Flight) -> _Scene | None:
@@ -210,7 +213,7 @@ class _Scene:
         scene = replace(self, closed=self.closed | {handle})
         if (where, handle) not in found.owners:
             return scene
-        state = {"pending": "absent", "appended": "stored"}.get(found.state, found.state)
+        state = _CLOSED.get(found.state, found.state)
         return scene._with(name, _Id(state, found.home, found.owners - {(where, handle)}))
 
     def _ended(self, instance: int) -> _Scene:
@@ -226,16 +229,13 @@ def arrange(world: World, phase: Phase, flights: list[Flight]) -> Order:
 
     A service flush is in it handle by handle, but for one that was refused.
     """
-    sweeps = bool(phase.calls(FlushInstance))
-    if sweeps:
+    if sweeps := bool(phase.calls(FlushInstance)):
         flights = [part for each in flights for part in _parts(world, phase, each)]
     scene = _begin(world, phase)
     if not (sweeps and any(map(_is_whole_sweep, flights))) and _fits(scene, flights):
         return Order(flights)
     before = _predecessors(phase, flights)
-    path: list[Flight] = []
-    seen: set[frozenset[int]] = set()
-    nodes = 0
+    path, seen, nodes = list[Flight](), set[frozenset[int]](), 0
 
     def search(scene: _Scene, placed: frozenset[int]) -> bool:
         nonlocal nodes
@@ -395,6 +395,6 @@ def _begin(world: World, phase: Phase) -> _Scene:
             # What failed may have shown an empty one to others; for its own instance nothing has been called yet.
             empty = not stored.durable and not stored.log and world.trouble is not None
             home = stored.creator if empty else -1 if stored.home is None else stored.home
-            ids[name] = _Id("stored" if stored.durable else "pending" if empty else "appended", home, owners)
+            ids[name] = _Id("stored" if stored.durable else "haunting" if empty else "appended", home, owners)
     ended = frozenset([number for number, instance in world.instances.items() if instance.closed])
     return _Scene(phase, frozenset(vague), ids, frozenset(closed), ended)

@@ -308,6 +308,10 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(*SEEN, FAIL, together("a+ c+ a- c- w+ w- r+ r-", a=FIRST.meets(WRITE), c=FAILED_CLOSE, w=owned(3), r=FULL)),
         *(HEAL, read(3, events(0))),
     ),
+    "a flush fails, and somebody opens the session beside it and the close with which it never was": (
+        *(*ALONE, FAIL, together("f+ c+ r+ r- f- c-", f=flush(1).meets(WRITE), c=close(1), r=opened(2)), HEAL),
+        *(read(2, []).raises(NOT_FOUND), stat(None)),
+    ),
     "a first append failed, and somebody opens the session beside the close with which it never was": (
         *(*ALONE, FAIL, append(1, events(0)).meets(WRITE), HEAL, together("c+ r+ c- r-", c=close(1), r=opened(2))),
         *(read(2, []).raises(NOT_FOUND), stat(None)),
