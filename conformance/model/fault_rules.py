@@ -274,10 +274,10 @@ def _failed_sweep(judge: Judge, trouble: Trouble, op: FlushInstance | CloseInsta
     clause = "CLOSE-07" if closes else "FLUSH-02"
     failing = [each for each in writers if any(names_session(member, each.session.id) for member in error.members)]
     busy = [each for each in writers if each.dirty or not each.session.durable]
-    readers = [each for each in world.handles.values() if each.instance == op.instance and not each.is_writer]
-    beside = closes and any(
-        not each.closed and names_session(member, each.session.id) for each in readers for member in error.members
-    )
+    # It may also name a session of which a reader could not be closed, or an owner whose own close was under way.
+    others = [each for each in world.handles.values() if each.instance == op.instance and each not in writers]
+    others = [each for each in others if not (each.closed and judge.alone) and not (each.is_writer and judge.alone)]
+    beside = closes and any(names_session(member, each.session.id) for each in others for member in error.members)
     if busy and not failing and not beside and not world.blurred:
         judge.fail(clause, f"one ExceptionGroup with a member that names each session that failed, of {_ids(busy)}")
     aimed_rules.demand_spared(judge, trouble, failing)

@@ -308,6 +308,9 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(*SEEN, FAIL, together("a+ c+ a- c- w+ w- r+ r-", a=FIRST.meets(WRITE), c=FAILED_CLOSE, w=owned(3), r=FULL)),
         *(HEAL, read(3, events(0))),
     ),
+    "a service's close names an owner whose own close failed beside it": (
+        *(*WRITTEN, create(3, "t"), FAIL, together("c+ d+ c- d-", c=FAILED_CLOSE, d=failing(down(), "s"))),
+    ),
     "a flush fails, and somebody opens the session beside it and the close with which it never was": (
         *(*ALONE, FAIL, together("f+ c+ r+ r- f- c-", f=flush(1).meets(WRITE), c=close(1), r=opened(2)), HEAL),
         *(read(2, []).raises(NOT_FOUND), stat(None)),
