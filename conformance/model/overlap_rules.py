@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from conformance.model import fault_rules, live_calls, overlap_live, overlap_sweeps, overlap_views
 from conformance.model.batches import is_event
-from conformance.model.history import Outcome, Raised
+from conformance.model.history import Outcome, Raised, Returned
 from conformance.model.operations import (
     Append,
     Close,
@@ -33,6 +33,7 @@ from conformance.model.overlap_situation import ORDINARY, situation
 from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import MISSING, Order, arrange
 from conformance.model.races import judge_races
+from conformance.model.state import Session
 from conformance.model.transitions import Standing, cover, standing
 from conformance.model.words import names_session
 
@@ -156,12 +157,14 @@ def _judge_in_turn(judge: Judge, phase: Phase, flights: list[Flight], landed: di
         elif ended is not None:
             if closes:
                 _note_hurried(judge, phase, flight)
+            if _tells_of_closes_only(phase, flight):
+                ended = ended._replace(outcome=Returned())
             judge.redo(flight.begun, ended, situation(judge, phase, flight))
             if gives_up:
                 _note_given_up(judge, flight)
         if may_store_half:
             _half_stored(judge, phase, flight)
-        if phase.meets_faults:
+        if judge.world.trouble is not None:
             _left_open(judge, phase, flight)
 
 
@@ -296,19 +299,38 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
 
 
 def _left_open(judge: Judge, phase: Phase, flight: Flight) -> None:
-    """Blur a session that a failed close left open where something else was called about it before the overlap ended.
+    """Blur a session that a close left open, or erased, where something else was called about it in the overlap.
 
-    What is stored of it the first look tells; which look beside the next owner is the first, nothing does.
+    What is stored of it behind calls that failed the first look tells; which look beside others is the first, nothing
+    does.
     """
     if not isinstance(flight.op, _CLOSES):
         return
-    for session in tuple(judge.world.stored.values()):
+    ended = [each.session for each in judge.world.handles.values() if each.closed and each.is_writer]
+    for session in dict.fromkeys(ended):
         recovery = session.recovery
-        if recovery is None or recovery.fixed or not recovery.damage.fault:
+        is_open = recovery is not None and not recovery.fixed and recovery.damage.fault
+        if not (is_open or (session.erased and (phase.meets_faults or _is_hit(judge, session)))):
             continue
         about = (each for each in phase.flights if each.session in (None, session.id) and each is not flight)
         if any(each.end > flight.begin for each in about):
             judge.world.blur(session)
+
+
+def _is_hit(judge: Judge, session: Session) -> bool:
+    """Whether storage failed in a call about the session."""
+    mishap = None if judge.world.trouble is None else judge.world.trouble.mishaps.get(session.serial)
+    return mishap is not None and mishap.hit_at >= 0
+
+
+def _tells_of_closes_only(phase: Phase, flight: Flight) -> bool:
+    """Whether a service flush rejects for closes alone that it waited for, and that failed (FLUSH-03)."""
+    if not isinstance(flight.op, FlushInstance) or flight.kind != "ExceptionGroup":
+        return False
+    here = (each for each in phase.calls(Close) if each.instance == flight.instance and each.overlaps(flight))
+    failed = [each.session for each in here if each.kind and each.session is not None]
+    members = flight.outcome.error.members  # type: ignore[union-attr]
+    return bool(members) and all(any(names_session(each, name) for name in failed) for each in members)
 
 
 def _is_told_later(judge: Judge, phase: Phase, flight: Flight) -> bool:

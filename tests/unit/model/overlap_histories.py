@@ -311,6 +311,14 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a service's close names an owner whose own close failed beside it": (
         *(*WRITTEN, create(3, "t"), FAIL, together("c+ d+ c- d-", c=FAILED_CLOSE, d=failing(down(), "s"))),
     ),
+    "a service flush that fails for a close alone, which it waited for, is right about the others": (
+        *(*WRITTEN, create(3, "t"), FAIL),
+        together("c+ s+ c- s-", c=close(1).meets(WRITE), s=sweep().raises("ExceptionGroup", **group("s"))),
+    ),
+    "a session that never was behind an append that failed, and a reader that was opened beside its close": (
+        *(*ALONE, FAIL, append(1, events(0)).meets(WRITE), HEAL, opened(2)),
+        *(together("c+ r+ c- r-", c=close(1), r=read(2, []).raises(NOT_FOUND)),),
+    ),
     "a flush fails, and somebody opens the session beside it and the close with which it never was": (
         *(*ALONE, FAIL, together("f+ c+ r+ r- f- c-", f=flush(1).meets(WRITE), c=close(1), r=opened(2)), HEAL),
         *(read(2, []).raises(NOT_FOUND), stat(None)),
