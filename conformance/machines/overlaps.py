@@ -65,13 +65,15 @@ class _Maker:
         cancels, scribbles, ends: what this program is about (swarm): calls are cancelled, callers overwrite what they
             hand over and get, the service is closed among the rest.
         keeps: nothing is given up or taken over, so that what a crash leaves can be told.
-        fails: storage fails in it.
+        fails: storage fails in it. beside: what comes beside that; one kind, for what is left by several at once nobody
+            can tell.
     """
 
     choices: Choices
     shared: bool
     keeps: bool = False
     fails: bool = False
+    beside: str = ""
     handles: int = 0
     serial: int = 0
     instances: list[int] = field(default_factory=list)
@@ -130,8 +132,10 @@ class _Maker:
             elif what == 5:
                 steps.append(self.step(Flush(plan.writer), waits=waits))
             elif what == 6:
-                call: Operation = Flush(plan.writer) if self.keeps else FlushInstance(plan.instance)
+                call: Operation = FlushInstance(plan.instance) if self.has("sweeps") else Flush(plan.writer)
                 steps.append(self.step(call, waits=waits))
+            elif not self.has("closes"):
+                steps.append(self.step(Flush(plan.writer), waits=waits))
             else:
                 steps.append(self.step(Close(plan.writer), waits=waits))
                 if not choices.flag("goes on with the closed handle"):
@@ -181,9 +185,9 @@ class _Maker:
                 call = OpenSession(instance, self.handle(), plan.name, "write")
             elif what < 4:
                 call = self.create(plan.name if choices.flag("same id") else f"new-{choices.draw(2, 'id')}", instance)
-            elif what == 4:
+            elif what == 4 and self.has("sweeps"):
                 call = FlushInstance(instance)
-            elif what == 5:
+            elif what == 5 and self.has("closes"):
                 call = Close(plan.writer if plan.writer is not None else 1)
             elif what == 6 and self.ends:
                 call = CloseInstance(instance)
@@ -194,14 +198,20 @@ class _Maker:
                 steps.append(self.step(Close(call.handle)))
         return steps
 
+    def has(self, kind: str) -> bool:
+        """Whether calls of this kind come: all of them do where nothing fails, and nothing is to be told of a crash."""
+        return self.beside == kind if self.fails else not self.keeps
+
     # -- the whole -------------------------------------------------------------------------------
 
     def begin(self) -> None:
         choices = self.choices
         # What was cancelled while storage failed is told less of, so that it is done less often.
         self.cancels = choices.draw(3, "cancels") == 2 if self.keeps or self.fails else choices.flag("cancels")
+        if self.fails and not self.cancels:
+            self.beside = choices.pick(("", "sweeps", "closes", "rivals", "ends"), "beside")
         self.scribbles = choices.draw(4, "overwrites") == 3
-        self.ends = choices.draw(4, "ends") == 3 and not self.keeps
+        self.ends = choices.draw(4, "ends") == 3 and self.has("ends")
         self.instances = [1]
         self.operations.append(OpenInstance(1))
         if self.shared and choices.draw(4, "two instances") == 3:
@@ -237,7 +247,7 @@ class _Maker:
         rows = [self.writer(plan) for plan in self.plans]
         for _ in range(1 + choices.draw(3, "others")):
             plan = choices.pick(self.plans, "session")
-            rows.append(self.rival(plan) if choices.flag("rival") and not self.keeps else self.reader(plan))
+            rows.append(self.rival(plan) if choices.flag("rival") and self.has("rivals") else self.reader(plan))
         jobs = tuple(choices.draw(8, "job") for _ in range(choices.draw(JOBS + 1, "jobs")))
         self.operations.append(Overlap(tuple(map(tuple, rows)), jobs))
 

@@ -30,7 +30,7 @@ from conformance.model.operations import (
 )
 from conformance.model.state import Handle, Session, World
 from conformance.model.transitions import materialise, touch
-from conformance.model.trouble import Trouble
+from conformance.model.trouble import Mishap, Trouble
 
 if TYPE_CHECKING:
     from conformance.model.judge import Judge
@@ -142,6 +142,7 @@ def settle(judge: Judge, op: Operation, outcome: Outcome, before: Before) -> Non
         if mishap.close_failed:
             judge.witness("OWN-07")
             mishap.close_failed = False
+        _take_back(handle, mishap)
         fault_contests.contend(trouble, handle)
     elif isinstance(op, Read) and resolved and handle is not None:
         _settle_read(judge, trouble, handle)
@@ -156,6 +157,21 @@ def settle(judge: Judge, op: Operation, outcome: Outcome, before: Before) -> Non
         judge.witness("FAULT-01")
     if trouble.fired and not trouble.now and resolved and _is_aside(judge, trouble, op):
         judge.witness("FAULT-08")
+
+
+def _take_back(handle: Handle, mishap: Mishap) -> None:
+    """The next owner in the instance whose close failed may undo what that left, whatever others saw of it."""
+    session = handle.session
+    recovery = session.recovery
+    if recovery is None or recovery.by != handle.instance or recovery.grown_at is not None or not mishap.hidden:
+        return
+    base = min(each[0]["seq"] for each in mishap.hidden)
+    if not recovery.fixed or session.covered > base or len(session.log) <= base:
+        return
+    recovery.fixed, recovery.low, recovery.others = False, min(recovery.low, base), [session.log[:base]]
+    recovery.read, session.kept, session.verified = min(recovery.read, base), min(session.kept, base), base
+    for instance, upto in session.shown.items():
+        session.shown[instance] = min(upto, base)
 
 
 def _is_aside(judge: Judge, trouble: Trouble, op: Operation) -> bool:

@@ -224,6 +224,15 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(up(), create(1), FAIL, append(1, events(0)).meets(LANDED), up(2), stat(snap(1, 1), on=2), HEAL, close(1)),
         *(stat(None, on=2), opened(2, on=2).raises(NOT_FOUND)),
     ),
+    "the next owner undoes what another instance saw of it behind a close that failed": (
+        *(*FAILED, close(1).meets(WRITE), HEAL, up(2), opened(2, on=2), read(2, events(0, 2)), owned(3)),
+        *(append(3, events(7)).raises(CONTIGUITY, expected=1, got=7), append(3, events(1, mark="x")), flush(3)),
+        *(read(2, []).raises(BROKEN), opened(4, on=2), read(4, [*events(0), *events(1, mark="x")])),
+    ),
+    "the next owner keeps what another instance saw of it behind a close that failed": (
+        *(*FAILED, close(1).meets(WRITE), HEAL, up(2), opened(2, on=2), read(2, events(0, 2)), owned(3)),
+        *(append(3, events(2)), flush(3), read(2, events(0, 3))),
+    ),
     "a crash comes in the second try of what failed": (
         *(*FAILED, HEAL, Step(Crash("kill", during=append(1, events(1)).operation), Returned(CrashView()))),
         *(up(2), opened(2, on=2), read(2, events(0, 2))),
