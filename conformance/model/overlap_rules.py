@@ -88,6 +88,8 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         return
     world, flights = judge.world, phase.made()
     if world.trouble is not None:
+        # Also what only a look met, or nobody, has come by now.
+        world.trouble.fired = max(world.trouble.fired, int(phase.meets_faults))
         for each in flights:
             if each.resolved:
                 fault_rules.note_look(world, each.op, phase.span(each))
