@@ -159,7 +159,7 @@ def _judge_in_turn(judge: Judge, phase: Phase, flights: list[Flight], landed: di
         elif ended is not None:
             if closes:
                 _note_hurried(judge, phase, flight)
-            if _tells_of_closes_only(phase, flight):
+            if _tells_of_closes_only(judge, phase, flight):
                 ended = ended._replace(outcome=Returned())
             judge.redo(flight.begun, ended, situation(judge, phase, flight))
             if gives_up:
@@ -325,12 +325,13 @@ def _is_hit(judge: Judge, session: Session) -> bool:
     return mishap is not None and mishap.hit_at >= 0
 
 
-def _tells_of_closes_only(phase: Phase, flight: Flight) -> bool:
-    """Whether a service flush rejects for closes alone that it waited for, and that failed (FLUSH-03)."""
+def _tells_of_closes_only(judge: Judge, phase: Phase, flight: Flight) -> bool:
+    """Whether a service flush rejects for closes alone that it waited for, and that failed by now (FLUSH-03)."""
     if not isinstance(flight.op, FlushInstance) or flight.kind != "ExceptionGroup":
         return False
     here = (each for each in phase.calls(Close) if each.instance == flight.instance and each.overlaps(flight))
-    failed = [each.session for each in here if each.kind and each.session is not None]
+    owned = {each.session.id for each in judge.world.handles.values() if each.is_writer and not each.closed}
+    failed = [each.session for each in here if each.kind and each.session is not None and each.session not in owned]
     members = flight.outcome.error.members  # type: ignore[union-attr]
     return bool(members) and all(any(names_session(each, name) for name in failed) for each in members)
 
