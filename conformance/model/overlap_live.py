@@ -246,5 +246,7 @@ def begin(phase: Phase, session: Session) -> None:
     count = waiting(session)
     if count and session.owner is not None:
         phase.lengths[session.serial] += count
+        waits = session.live.waiting if session.live is not None else ()
+        phase.reach[session.serial] = 1 + max((each.event["seq"] for each in waits if is_event(each.event)), default=-1)
         phase.waiting[session.serial] = session.owner.instance
         phase.signalled.add(session.id)

@@ -139,7 +139,7 @@ def _covers(barrier: Flight, append: Flight) -> bool:
 
 def _most(phase: Phase, view: Flight, session: Session) -> int:
     """How many events it may see."""
-    found = phase.lengths.get(session.serial, 0)
+    found = max(phase.lengths.get(session.serial, 0), phase.reach.get(session.serial, 0))
     ends = [*_appends(phase, session), *overlap_live.stored_ends(phase, session)]
     return max([found, *(length for each, length in ends if each.begin < view.end)])
 

@@ -158,6 +158,7 @@ class Phase:
         floors: (instance, session serial) -> how many events a call of that instance had to see when it began.
         lengths: session serial -> how many events its log had then, with what waited for it.
         haunted: session serial -> how often an append to it had failed by then.
+        reach: session serial -> the length that its log has once all is stored that waited then, whatever fills gaps.
         waiting: session serial -> the instance of its owner, where published events waited then.
         signalled: ids of the sessions that the hub has to do with in it, or that had something waiting.
         shown: handle -> how many events its reads had shown by then.
@@ -174,6 +175,7 @@ class Phase:
     lengths: dict[int, int] = field(default_factory=dict)
     haunted: dict[int, int] = field(default_factory=dict)
     waiting: dict[int, int] = field(default_factory=dict)
+    reach: dict[int, int] = field(default_factory=dict)
     signalled: set[str] = field(default_factory=set)
     shown: dict[int, int] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()

@@ -43,6 +43,10 @@ ALLOWED = {
         opened(2),
         together("s+ r+ r- s-", s=stat(snap(1, 0)), r=read(2, [])),
     ),
+    "an append fills the gap before what waited, and a read beside the flush shows both": (
+        *(*ONE, hub_flush(), *publish(*events(2)), opened(2)),
+        together("a+ f+ a- r+ f- r-", a=append(1, events(1)), f=hub_flush(), r=read(2, events(0, 3))),
+    ),
     "a refused append was told of what came while it was in line": (
         *TWO,
         together("a+ p+ p- a-", a=append(1, events(5)).raises(CONTIGUITY, expected=3, got=5), p=NEXT),
