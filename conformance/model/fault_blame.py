@@ -60,6 +60,9 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     mishap = None if session is None else trouble.mishaps.get(session.serial)
     if isinstance(op, Read) and handle is not None and refuses_what_shrank(trouble, handle, outcome):
         return ""
+    if _shows_a_ghost(op, outcome, handle, mishap):
+        # What it met failed before; the fault of now may be of another session's call.
+        return ""
     if trouble.now:
         return aimed_rules.blamed(judge, trouble, op) or _while_failing(trouble, op, outcome)
     if isinstance(outcome, Raised):
@@ -72,6 +75,13 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     if isinstance(op, Stat | ListSessions) and _unsettled(mishap) and _may_meet(session, mishap, op.instance):
         return ""
     return _missing(session, mishap, found)
+
+
+def _shows_a_ghost(op: Operation, outcome: Outcome, handle: Handle | None, mishap: Mishap | None) -> bool:
+    """Whether a read shows what another instance's append left, and is right otherwise."""
+    if not isinstance(op, Read) or not isinstance(outcome, Returned) or handle is None or mishap is None:
+        return False
+    return _shown(op, outcome.value, handle, handle.session, mishap) == ""
 
 
 def _listed(judge: Judge, found: Violation) -> Session | None:
