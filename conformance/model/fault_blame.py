@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from conformance.model import aimed_rules, fault_contests
-from conformance.model.history import Outcome, Raised, Returned
+from conformance.model.history import Outcome, Raised, Returned, SnapshotView
 from conformance.model.operations import (
     Append,
     Close,
@@ -27,6 +27,7 @@ from conformance.model.service_rules import MOVED_ON
 from conformance.model.state import Handle, Session, World
 from conformance.model.trouble import Batch, Mishap, Trouble
 from conformance.model.values import same
+from conformance.model.words import snapshot_id
 
 if TYPE_CHECKING:
     from conformance.clauses import Violation
@@ -73,8 +74,17 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
         shown = _shown(op, outcome.value, handle, session, mishap)
         return _missing(session, mishap, found) if shown is None else shown
     if isinstance(op, Stat | ListSessions) and _unsettled(mishap) and _may_meet(session, mishap, op.instance):
-        return ""
+        return _missing(session, mishap, found) if _tells_less(session, getattr(outcome, "value", None)) else ""
     return _missing(session, mishap, found)
+
+
+def _tells_less(session: Session, value: Any) -> bool:
+    """Whether a snapshot, or a listing, tells less of the session than a barrier covered: no ghost explains that."""
+    views = value if isinstance(value, list) else [value]
+    counts = [each.event_count for each in views if isinstance(each, SnapshotView) and snapshot_id(each) == session.id]
+    if not counts:
+        return session.durable
+    return any(type(count) is int and count < session.covered for count in counts)
 
 
 def _shows_a_ghost(op: Operation, outcome: Outcome, handle: Handle | None, mishap: Mishap | None) -> bool:

@@ -90,6 +90,14 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
         "OWN-12",
         (*BESIDE, append(2, events(1, mark="x")), close(1), flush(2).raises("SessionOwnershipLostError")),
     ),
+    "a snapshot elsewhere counts less than what was covered, behind an append that failed": (
+        "FAULT-01",
+        (*FAILED, up(2), stat(snap(0, 1), on=2)),
+    ),
+    "a session that was covered is not found elsewhere, behind an append that failed": (
+        "FAULT-01",
+        (*FAILED, up(2), stat(None, on=2)),
+    ),
     "another instance shows less than what was covered, behind an append that failed": (
         "FAULT-01",
         (*FAILED, up(2), opened(2, on=2), read(2, [])),
