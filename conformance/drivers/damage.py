@@ -84,6 +84,7 @@ class Artifacts:
             low=low,
             high=high,
             torn="" if before is None or after is None else torn(before, after),
+            headless=before is not None and after is not None and headless(before, after),
             version=version,
             digest="" if after is None else hashlib.sha256(after).hexdigest(),
             changed=after != before or operation.how in _ANOTHER_FILE,
@@ -165,6 +166,12 @@ def torn(before: bytes, after: bytes) -> str:
             return ""
         at = next((place for place in range(edge, end) if before[place] != after[place]), max(edge, end))
     return "nul" if after != before else ""
+
+
+def headless(before: bytes, after: bytes) -> bool:
+    """Whether a page of the one was lost in its creation: the first reads NUL from the first byte that differs on."""
+    at = next((at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), PAGE)
+    return at < PAGE <= len(after) and not after[at:PAGE].strip(b"\0")
 
 
 def _span(known: Artifact, op: Damage) -> tuple[int, int] | None:

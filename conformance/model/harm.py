@@ -248,8 +248,8 @@ def _bytes(harm: Harm, session: Session, op: Damage, view: DamageView, claims: C
     # With nothing said of the first batch, and of what it holds, no answer is wrong.
     harm.tells = right or before > 0
     harm.refusal = SPECIFIC if in_header or harm.loose != (0, 0) else CORRUPT
-    creating = (not is_flushed and not same_size) or (
-        view.torn and (not is_flushed or (view.low == 0 and view.torn == "nul"))
+    creating = (not is_flushed and (not same_size or view.torn or view.headless)) or (
+        view.low == 0 and view.torn == "nul"
     )
     harm.vanish = in_header and bool(creating)
     harm.gone = "FMT-09" if in_header else "FMT-04"

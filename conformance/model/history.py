@@ -142,6 +142,7 @@ class DamageView:
             there as it was.
         torn: "cut" where what is left is its beginning; "nul" where whatever differs reads NUL up to the next page edge
             or to the end, or where NUL stands behind it; else "".
+        headless: the rest of its first page reads NUL from the first byte that differs on, whatever stands behind it.
         version: the number of the call that left it as it is now, where that was put back.
         digest: of what it holds now; "" where it is no file.
         changed: anything is not as it was.
@@ -155,6 +156,7 @@ class DamageView:
     low: int = 0
     high: int = 0
     torn: str = ""
+    headless: bool = False
     version: int | None = None
     digest: str = ""
     changed: bool = False

@@ -220,6 +220,8 @@ _TORN = (
         needs=_TEARING,
         narrower_than=("DUR-03", "DUR-04", "DUR-08"),
         requires=_FROM_KILL,
+        reading="A first page that reads NUL from some byte of the header to its edge is one of them, whatever the"
+        " next pages hold, unless an intact batch there shows that the header had been flushed.",
     ),
     Clause(
         id="TORN-05",

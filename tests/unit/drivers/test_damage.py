@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conformance.checks.script import Script, batch, event
 from conformance.clauses import Violation
 from conformance.contract import SessionHeader
-from conformance.drivers.damage import Artifacts, torn
+from conformance.drivers.damage import Artifacts, headless, torn
 from conformance.drivers.errors import UsageError
 from conformance.drivers.execution import Execution, run_program
 from conformance.drivers.hostile import EXPANDED, hostile
@@ -180,6 +180,22 @@ TORN: list[tuple[bytes, bytes, str]] = [
 def test_what_a_crash_may_have_left(before: bytes, after: bytes, how: str) -> None:
     """A beginning of what was there, or NUL from where it differs to the page's edge or the end; else nothing known."""
     assert torn(before, after) == how
+
+
+HEADLESS: list[tuple[bytes, bytes, bool]] = [
+    (b"a" * 5000, bytes(4096) + b"a" * 904, True),
+    (b"a" * 5000, b"a" * 5 + bytes(4500) + b"a" * 495, True),
+    (b"a" * 5000, b"a" * 5 + bytes(4000) + b"a" * 995, False),
+    (b"a" * 5000, b"a" * 4096 + bytes(904), False),
+    (b"a" * 4000, b"a" * 5 + bytes(3995), False),
+    (b"a" * 5000, b"a" * 5000, False),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "lost"), HEADLESS, ids=range(len(HEADLESS)))
+def test_first_page_is_lost_from_a_byte_on(before: bytes, after: bytes, lost: bool) -> None:
+    """Only where everything to its edge reads NUL; what follows on the next page says nothing."""
+    assert headless(before, after) == lost
 
 
 @given(st.binary(max_size=40), st.integers(0, 40), st.integers(1, 40))

@@ -57,7 +57,7 @@ THREE, TWO = events(0, 3), events(0, 2)
 
 def damaged(how: str, low: int = 0, high: int = 40, *, after: int | None = 40, torn: str = "", **fields: Any) -> Step:
     """Damage that hit these bytes, and what it came to; fields of the view, and of the operation."""
-    of_view = {key: fields.pop(key) for key in ("version", "edges", "in_place") if key in fields}
+    of_view = {key: fields.pop(key) for key in ("version", "edges", "in_place", "headless") if key in fields}
     seen = DamageView(PATH, 40, after, EDGES, low=low, high=high, torn=torn, digest="new", changed=True)
     return Step(Damage("s", how, **fields), Returned(replace(seen, **of_view)))
 
@@ -109,6 +109,11 @@ FORMATS = (
     case("FMT-09", *STORED, FOREIGN, up(2), refused(opened(2, on=2)), wrong=opened(2, on=2).raises("IndexError")),
     case("FMT-09", *STORED, FOREIGN, up(2), refused(opened(2, on=2)), wrong=opened(2, on=2).raises(NOT_FOUND)),
     case("FMT-09", *STORED, FOREIGN, up(2), create(2, on=2).raises(EXISTS), wrong=create(2, on=2)),
+    case("FMT-09", *UNFLUSHED, damaged("nul", 5, 35), up(2), create(2, on=2).raises(EXISTS), wrong=create(2, on=2)),
+    case(
+        "FMT-09", *STORED, damaged("nul", 5, 15, headless=True), up(2), create(2, on=2).raises(EXISTS),
+        wrong=create(2, on=2),
+    ),
     case("FMT-09", *STORED, FOREIGN, looked("new"), wrong=looked("other")),
     case("FMT-10", *STORED, LAST_ROTTEN, *LOOK, refused(read(2, THREE)), wrong=read(2, TWO), capabilities=SURE),
     case("FMT-10", *STORED, ROTTEN, *LOOK, read(2, THREE), wrong=read(2, [THREE[0], *events(1, mark="x"), THREE[2]]),
@@ -205,6 +210,9 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "an artifact that was moved is followed": (*STORED, damaged("symlink"), *LOOK, read(2, THREE)),
     "a first page of zeros is a torn creation": (
         *STORED, damaged("nul", 0, 10, torn="nul"), up(2), opened(2, on=2).raises(NOT_FOUND), create(2, on=2),
+    ),
+    "a first page that reads NUL from its header on is one too, whatever stands on the next": (
+        *STORED, damaged("nul", 5, 35, headless=True), up(2), opened(2, on=2).raises(NOT_FOUND), create(2, on=2),
     ),
     "what came in behind the batch before the last may be taken for a torn tail": (
         *(up(), create(1), flush(1), append(1, events(0)), flush(1), append(1, events(1)), flush(1), close(1)),
