@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from conformance.model.batches import is_event
+from conformance.model.batches import batch_refusals, is_event
 from conformance.model.history import Raised
 from conformance.model.live_flow import active, broken_at, lingers, promote
 from conformance.model.operations import (
@@ -40,24 +40,6 @@ def waiting(session: Session) -> int:
     return 0 if session.live is None else len(session.live.waiting)
 
 
-def in_turn(phase: Phase, flights: list[Flight]) -> list[Flight]:
-    """The calls, with each append that contiguity refused behind what was published while it was in flight.
-
-    It changes nothing, so that its place only says how long a log it was told of; what was published before its turn
-    came may be in that.
-    """
-    if not phase.signalled:
-        return flights
-    place = {id(each): (each.begin, 0) for each in flights}
-    for each in flights:
-        if isinstance(each.op, Append) and each.kind == CONTIGUITY:
-            later = [one.begin for one in phase.on_handle(each.op.handle) if one.begin > each.begin]
-            until = min([each.end, *later])
-            beside = [one.begin for one in _published(phase, each.session) if each.begin < one.begin < until]
-            place[id(each)] = (max([each.begin, *beside]), 1)
-    return sorted(flights, key=lambda each: place[id(each)])
-
-
 def _published(phase: Phase, session: str | None) -> Iterator[Flight]:
     return (each for each in phase.made() if isinstance(each.op, Publish) and each.session == session)
 
@@ -72,7 +54,7 @@ def settles(judge: Judge, phase: Phase, flight: Flight) -> bool:
     if flight.is_on_hub and flight.cancelled:
         _cancelled(judge, flight)
         return True
-    return _is_joined_by_a_misfit(judge, phase, flight)
+    return _is_behind_what_came(judge, phase, flight) or _is_joined_by_a_misfit(judge, phase, flight)
 
 
 def _is_unclear(judge: Judge, phase: Phase, flight: Flight) -> bool:
@@ -144,6 +126,42 @@ def drained(judge: Judge, session: Session) -> None:
     promote(judge, session, len(live.waiting), "CLOSE-04")
 
 
+def _is_behind_what_came(judge: Judge, phase: Phase, flight: Flight) -> bool:
+    """LIVE-12: whether an append was judged behind what was published while it was in line, and stored before it.
+
+    The backend may take such events in before the append's turn comes, or leave them to their window. An append that
+    is refused changes nothing, so that its place among the calls is the one that it has, and only what it was told is
+    of another. Of one that was taken for the place that such events gave it nothing more is said.
+    """
+    op = flight.op
+    if not isinstance(op, Append) or flight.kind not in ("", CONTIGUITY):
+        return False
+    handle = judge.world.handles.get(op.handle)
+    if handle is None or handle.closed or not handle.owns or handle.session.opaque:
+        return False
+    session = handle.session
+    end = len(session.log) + waiting(session)
+    beside = [each for each in _published(phase, flight.session) if flight.begin < each.begin < flight.end]
+    if not beside or (flight.resolved and "SEQ-02" not in batch_refusals(op.events, end, judge.capabilities).must):
+        return False
+    for each in beside:
+        if not is_event(each.op.event) or each.op.event["seq"] != end:
+            continue
+        end += 1
+        refusals = batch_refusals(op.events, end, judge.capabilities)
+        if flight.resolved and not refusals.must:
+            _blur(judge, flight)
+            return True
+        told = getattr(flight.outcome, "error", None)
+        if told and "SEQ-02" in refusals.must and (refusals.expected, refusals.got) == (told.expected, told.got):
+            session.refused, session.refused_by = list(op.events), "LIVE-12"
+            session.tag("LIVE-12")
+            judge.about(flight.ended)
+            judge.witness("LIVE-12")
+            return True
+    return False
+
+
 def _blur(judge: Judge, flight: Flight) -> None:
     session, _ = judge.world.visible(flight.instance or 0, flight.session or "")
     if session is not None:
@@ -176,17 +194,27 @@ def _is_joined_by_a_misfit(judge: Judge, phase: Phase, flight: Flight) -> bool:
 
 
 def _fits_nowhere(judge: Judge, phase: Phase, published: Flight) -> bool:
-    """Whether the calls made before it, each where it fits, do not bring the log to its seq."""
+    """Whether the calls made before it, each where it fits, may not bring the log to its seq.
+
+    What was published behind a call by which an owner comes or goes may have gone to nobody.
+    """
     session, _ = judge.world.visible(published.instance or 0, published.session or "")
-    end = 0 if session is None else phase.lengths.get(session.serial, 0)
+    ends = {0 if session is None else phase.lengths.get(session.serial, 0)}
     for each in phase.of(published.session or ""):
         if each is published:
             break
         events: Any = [each.op.event] if isinstance(each.op, Publish) else getattr(each.op, "events", None)
         is_stored = each.resolved or each.landed
         if is_stored and isinstance(events, list) and all(map(is_event, events)) and events[:1]:
-            end += len(events) if events[0]["seq"] == end else 0
-    return bool(published.op.event["seq"] != end)
+            behind = {end + len(events) if events[0]["seq"] == end else end for end in ends}
+            ends = ends | behind if _may_go_to_nobody(phase, each) else behind
+    return ends != {published.op.event["seq"]}
+
+
+def _may_go_to_nobody(phase: Phase, flight: Flight) -> bool:
+    return isinstance(flight.op, Publish) and any(
+        each.begin < flight.begin and _changes_owner(each, flight) for each in phase.made()
+    )
 
 
 def covers(barrier: Flight, session: str | None, instance: int | None, begin: int) -> bool:

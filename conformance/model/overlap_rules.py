@@ -110,7 +110,6 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         for each in flights
         if not ((closes or each.kind == MISSING) and _is_overtaken(judge, phase, each)) and id(each) not in beside
     ]
-    ordered = overlap_live.in_turn(phase, ordered)
     is_settled = phase.is_quiet and len(world.instances) == 1 and world.trouble is None
     order = Order(ordered) if is_settled else arrange(world, phase, ordered)
     judge.orders += 1

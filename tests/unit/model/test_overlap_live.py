@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.model.history import ErrorView
 from conformance.model.judgement import judge_history
 from tests.unit.model.histories import (
     CLOSED,
@@ -29,6 +30,15 @@ from tests.unit.model.overlap_histories import cancelled, look, together, told_h
 (MISFIT,) = publish(*events(7))
 THIRD = append(1, events(2))
 
+
+
+def swept_gap(seq: int, expected: int) -> Step:
+    """A service flush that rejects because an event does not continue the log of one session."""
+    told = f"the event published with seq {seq}"
+    member = ErrorView(CONTIGUITY, CONTIGUITY, told, session_id="s", expected=expected, got=seq)
+    return sweep().raises("ExceptionGroup", members=(member,))
+
+
 ALLOWED = {
     "what waits is shown beside a flush, or not": (
         *(*TWO, opened(2), together("f+ r+ q+ r- f- q-", f=hub_flush(), r=read(2, []), q=read(2, events(0, 2)))),
@@ -51,9 +61,63 @@ ALLOWED = {
         *TWO,
         together("a+ p+ p- a-", a=append(1, events(5)).raises(CONTIGUITY, expected=3, got=5), p=NEXT),
     ),
+    "so was one with a flush behind it in line": (
+        *TWO,
+        together(
+            *("a+ f+ p+ p- a- f-",),
+            a=append(1, events(1)).raises(CONTIGUITY, expected=3, got=1),
+            f=flush(1),
+            p=NEXT,
+        ),
+    ),
+    "or it was told of what waited when it was called, or of less": (
+        *TWO,
+        together("a+ p+ p- a-", a=append(1, events(5)).raises(CONTIGUITY, expected=2, got=5), p=NEXT),
+        together("a+ p+ p- a-", a=append(1, events(5)).raises(CONTIGUITY, expected=1, got=5), p=publish(*events(3))[0]),
+    ),
+    "an append that is beaten to its seq by what came while it was in line": (
+        *STORED,
+        together("a+ p+ p- a-", a=append(1, events(1)).raises(CONTIGUITY, expected=2, got=1), p=LATER),
+    ),
+    "a batch with a gap is told of its gap, behind what came while it was in line": (
+        *STORED,
+        together(
+            *("a+ p+ p- a-",),
+            a=append(1, [*events(2), *events(4)]).raises(CONTIGUITY, expected=3, got=4),
+            p=LATER,
+        ),
+    ),
+    "an append is taken for its place behind what came while it was in line": (
+        *STORED,
+        together("a+ p+ p- a-", a=append(1, events(2)), p=LATER),
+        *(opened(2), read(2, events(0, 3))),
+    ),
+    "a refused append of an owner that closes, and of whom another one asks": (
+        *TWO,
+        together(
+            *("a+ f+ b+ p+ p- c+ w+ w- f- a- b- c-",),
+            a=append(1, events(2)),
+            f=flush(1),
+            b=append(1, events(2)).raises(CONTIGUITY, expected=4, got=2),
+            p=publish(*events(3))[0],
+            c=close(1),
+            w=owned(2).raises(OWNED),
+        ),
+    ),
     "a flush rejects for a misfit that came while it was under way": (
         *ONE,
         together("f+ p+ p- f-", f=gap(flush(1), 7, 1), p=MISFIT),
+    ),
+    "a sweep rejects for a misfit: what would have led to it was published while nobody owned the session": (
+        *ONE,
+        together(
+            *("c+ c- p+ p- w+ w- s+ q+ q- s-",),
+            c=close(1),
+            p=LATER,
+            w=owned(2),
+            s=swept_gap(2, 1),
+            q=NEXT,
+        ),
     ),
     "whom an event goes to beside a close nobody can say": (
         *(*ONE, together("c+ p+ p- c-", c=close(1), p=LATER), opened(2), read(2, events(0))),
@@ -112,6 +176,22 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     "a read shows what nobody has published yet": (
         "FRESH-03",
         (*ONE, opened(2), together("r+ f+ r- f- p+ p-", r=read(2, events(0, 2)), f=hub_flush(), p=LATER)),
+    ),
+    "an append is told of more than was published while it was in line": (
+        "LIVE-12",
+        (*TWO, together("a+ p+ p- a-", a=append(1, events(5)).raises(CONTIGUITY, expected=4, got=5), p=NEXT)),
+    ),
+    "an append is taken that leaves a gap behind what came while it was in line": (
+        "SEQ-02",
+        (*STORED, together("a+ p+ p- a-", a=append(1, events(3)), p=LATER)),
+    ),
+    "an append that fits is refused for what was published when it had ended": (
+        "SEQ-01",
+        (*STORED, together("a+ a- p+ p-", a=append(1, events(1)).raises(CONTIGUITY, expected=2, got=1), p=LATER)),
+    ),
+    "a sweep rejects for what came meanwhile and has its place": (
+        "FLUSH-01",
+        (*TWO, together("s+ q+ q- s-", s=swept_gap(2, 1), q=NEXT)),
     ),
     "a signal beside a close never ends": (
         "LIVE-03",
