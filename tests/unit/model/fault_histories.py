@@ -171,6 +171,9 @@ CASES: tuple[Case, ...] = (
 )
 
 ALLOWED: dict[str, tuple[Step, ...]] = {
+    "elsewhere what an append left is read while storage fails another session": (
+        *(*FAILED, up(2), opened(2, on=2), read(2, events(0, 2)).beside(FaultView("write", "EIO", "refused", "t"))),
+    ),
     "a handle ends itself after a failed sync": (
         *(*STORED, append(1, events(1)).meets(SYNC), HEAL, append(1, events(1)).raises(LOST)),
         *(close(1).raises(LOST), owned(2), read(2, events(0)), append(2, events(1)), close(2)),
