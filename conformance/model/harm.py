@@ -47,7 +47,7 @@ _FOREIGN = {
 _BEHIND_THE_HANDLE = frozenset({"unlink", "replace", "directory", "symlink", "copy", "plant", "cut"})
 """What an active writer has to notice: removed, replaced or cut (SVC-14, DUR-10)."""
 
-_INTO_RECORDS = frozenset({"flip", "drop", "insert"})
+_INTO_RECORDS = frozenset({"flip", "drop", "insert", "repeat", "swap"})
 """What may change a value and leave everything else as it was, which without checksums nobody can notice."""
 
 

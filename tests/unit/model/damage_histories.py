@@ -190,6 +190,13 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         append(1, events(3)), up(4), stat(snap(9, 1), on=4), opened(4, on=4), read(4, [*events(0), *events(9)]),
     ),
     "a damaged last batch is dropped without checksums": (*STORED, LAST_ROTTEN, *LOOK, read(2, TWO)),
+    "so does what stands twice, or in another place, and makes another record of one": (
+        *STORED, damaged("repeat", 22, 22, after=44, start=(2, 2)), *LOOK,
+        read(2, [THREE[0], *events(1, mark="other "), THREE[2]]),
+    ),
+    "whole batches that stand twice are noticed without checksums": (
+        *STORED, damaged("repeat", 20, 20, after=50), *LOOK, refused(read(2, THREE)),
+    ),
     "a value that changed goes unnoticed without checksums": (
         *STORED, LAST_ROTTEN, *LOOK, read(2, [*TWO, *events(2, mark="x")]),
     ),
