@@ -19,6 +19,7 @@ from conformance.model.operations import (
     Close,
     CloseInstance,
     Create,
+    Dispose,
     Flush,
     FlushInstance,
     OpenSession,
@@ -328,9 +329,13 @@ def _tells_of_closes_only(judge: Judge, phase: Phase, flight: Flight) -> bool:
     """Whether a service flush rejects for closes alone that it waited for, and that failed by now (FLUSH-03)."""
     if not isinstance(flight.op, FlushInstance) or flight.kind != "ExceptionGroup":
         return False
-    here = (each for each in phase.calls(Close) if each.instance == flight.instance and each.overlaps(flight))
+    ends = (*phase.calls(Close), *phase.calls(Dispose))
+    here = (each for each in ends if each.instance == flight.instance and each.overlaps(flight))
     owned = {each.session.id for each in judge.world.handles.values() if each.is_writer and not each.closed}
-    failed = [each.session for each in here if each.kind and each.session is not None and each.session not in owned]
+    # The hub hears of no failure at a session's end.
+    quiet = {each.id for each in judge.world.live.values() if each.live is not None and each.live.owes == "LIVE-06"}
+    failed = [each.session for each in here if each.session is not None and (each.kind or each.session in quiet)]
+    failed = [name for name in failed if name not in owned]
     members = flight.outcome.error.members  # type: ignore[union-attr]
     return bool(members) and all(any(names_session(each, name) for name in failed) for each in members)
 
