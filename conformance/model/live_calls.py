@@ -39,6 +39,7 @@ from conformance.model.operations import (
     Stat,
 )
 from conformance.model.state import Handle, Session
+from conformance.model.sweep_rules import serve_others
 from conformance.model.transitions import end_ownership
 from conformance.model.words import snapshot_id
 
@@ -185,8 +186,10 @@ def _meets(judge: Judge, op: Operation, outcome: Outcome) -> bool:
         if isinstance(op, Flush):
             _seeded(judge, op, outcome)
         # Each of them is judged, also behind one that ends the call.
-        taken = [barrier(judge, op, session, outcome) for session, _ in list(flowing(judge))]
-        return any(taken)
+        taken = [session for session, _ in list(flowing(judge)) if barrier(judge, op, session, outcome)]
+        if taken and isinstance(op, FlushInstance | CloseInstance) and isinstance(outcome, Raised):
+            serve_others(judge, op, outcome.error, taken)
+        return bool(taken)
     return False
 
 

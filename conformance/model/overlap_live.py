@@ -26,6 +26,7 @@ from conformance.model.operations import (
 from conformance.model.phase import Flight, Phase
 from conformance.model.phase_order import settled
 from conformance.model.state import Session
+from conformance.model.sweep_rules import serve_others
 from conformance.model.transitions import end_ownership
 
 if TYPE_CHECKING:
@@ -189,6 +190,9 @@ def _is_joined_by_a_misfit(judge: Judge, phase: Phase, flight: Flight) -> bool:
                 handle = judge.world.handles[flight.op.handle]
                 handle.closed = handle.unheard = True
                 end_ownership(handle)
+            if isinstance(flight.op, FlushInstance):
+                session, _ = judge.world.visible(each.instance or 0, each.session or "")
+                serve_others(judge, flight.op, flight.outcome.error, [session] if session is not None else [])
             return True
     return False
 

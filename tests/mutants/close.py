@@ -13,6 +13,7 @@ from planting import (
     QUEUED,
     ROWS,
     BufferedFiles,
+    JsonlPersistence,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -24,7 +25,16 @@ from planting import (
     planted,
 )
 
-from conformance.contract import SessionEvent, SessionHandleClosedError, SessionHeader, SessionSnapshot, copy_json
+from conformance.contract import (
+    SessionContiguityError,
+    SessionEvent,
+    SessionHandleClosedError,
+    SessionHeader,
+    SessionPersistenceError,
+    SessionSnapshot,
+    copy_json,
+)
+from reference_backend.service import _named
 
 
 @planted(MEMORY, breaks="CLOSE-01", sentinel=True)
@@ -305,3 +315,22 @@ class list_is_one_page(PlainFiles):
     async def list(self) -> list[SessionSnapshot]:
         """Take the first page for all there is."""
         return (await super().list())[:100]
+
+
+@planted(FRAMES, breaks="CLOSE-07", also=("LIVE-13",))
+class service_close_stops_at_what_cannot_be_stored(JsonlPersistence):
+    """Handles are closed one after the other, and one with an event that was published out of turn ends it."""
+
+    async def _close_all(self) -> None:
+        failures = []
+        for owner in list(self._owners.values()):
+            try:
+                await owner.close()
+            except (SessionPersistenceError, OSError) as problem:
+                failures.append(_named(owner.id, problem))
+                if isinstance(problem, SessionContiguityError):
+                    break
+        else:
+            await super()._close_all()
+        if failures:
+            raise ExceptionGroup("not every session could be closed", failures)

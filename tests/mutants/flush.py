@@ -20,8 +20,8 @@ from planting import (
     take_note,
 )
 
-from conformance.contract import SessionHandleClosedError, SessionPersistenceError
-from reference_backend.service import _all_ended, _raise_failures
+from conformance.contract import SessionContiguityError, SessionHandleClosedError, SessionPersistenceError
+from reference_backend.service import _all_ended, _named, _raise_failures
 
 
 @planted(FILES, breaks="FLUSH-01", also=("FLUSH-02",), sentinel=True)
@@ -208,3 +208,22 @@ class sweep_forgets_how_a_later_close_ended(JsonlPersistence):
         await _all_ended([task for _, task in sweeps])
         await _all_ended([self.jobs.spawn(owner.close()) for owner in owners if owner.is_closing])
         _raise_failures("flush", sweeps)
+
+
+@planted(FRAMES, breaks="FLUSH-02", also=("LIVE-13",))
+class sweep_stops_at_what_cannot_be_stored(JsonlPersistence):
+    """Storage that fails is isolated; an event published out of turn ends the sweep."""
+
+    async def flush(self) -> None:
+        """Flush one after the other."""
+        self._refuse_if_closed()
+        failures = []
+        for owner in list(self._owners.values()):
+            try:
+                await owner.flush_in_sweep()
+            except (SessionPersistenceError, OSError) as problem:
+                failures.append(_named(owner.id, problem))
+                if isinstance(problem, SessionContiguityError):
+                    break
+        if failures:
+            raise ExceptionGroup("not every session could be flushed", failures)

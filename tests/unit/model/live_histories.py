@@ -23,6 +23,7 @@ from conformance.model.operations import (
 )
 from tests.unit.model.cases import Case
 from tests.unit.model.histories import (
+    CLOSED,
     CONTIGUITY,
     NOT_FOUND,
     Step,
@@ -101,6 +102,13 @@ def names(step: Step, seq: int, kind: str = "ValueError") -> Step:
 def gap(step: Step, seq: int, expected: int) -> Step:
     """The call is rejected because an event does not continue the log."""
     return step.raises(CONTIGUITY, f"the event published with seq {seq}", expected=expected, got=seq)
+
+
+def group_gap(step: Step, seq: int, expected: int) -> Step:
+    """A call of the service that is rejected because an event of one session does not continue its log."""
+    told = f"the event published with seq {seq}"
+    member = ErrorView(CONTIGUITY, CONTIGUITY, told, session_id="s", expected=expected, got=seq)
+    return step.raises("ExceptionGroup", members=(member,))
 
 
 def failing(step: Step) -> Step:
@@ -213,6 +221,8 @@ MISFITS = (
     case("LIVE-14", *REFUSED_LATER, names(hub_flush(), 1), names(flush(1), 1), wrong=flush(1)),
     case("LIVE-14", *REFUSED_LATER, names(close(1), 1), wrong=close(1)),
     case("LIVE-14", *GAP, gap(hub_flush(), 3, 1), wrong=hub_flush()),
+    case("FLUSH-02", *GAP, create(2, "t"), group_gap(sweep(), 3, 1), wrong=gap(sweep(), 3, 1)),
+    case("CLOSE-07", *GAP, create(2, "t"), group_gap(down(), 3, 1), wrong=gap(down(), 3, 1)),
     case("LIVE-14", *GAP, gap(hub_flush(), 3, 1), read(1, events(0)), wrong=read(1, events(0) + events(3))),
     case("LIVE-14", *GAP, gap(hub_flush(), 3, 1), wrong=hub_flush().raises("ValueError", "no")),
 )  # fmt: skip
@@ -255,7 +265,18 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "an append fills the gap in front of what could not be stored": (
         *(*GAP, gap(hub_flush(), 3, 1), append(1, events(1, 2)), hub_flush(), read(1, events(0, 4)), close(1)),
     ),
-    "the close of the service tells of what cannot be stored": (*GAP, gap(down(), 3, 1)),
+    "the close of the service tells of what cannot be stored": (*GAP, group_gap(down(), 3, 1)),
+    "a service flush that tells of it materialises the others": (
+        *(*GAP, create(2, "t"), group_gap(sweep(), 3, 1), close(2), opened(4, "t"), read(4, [])),
+    ),
+    "and stores what waits for them": (
+        *(*GAP, create(2, "t"), on_hub(session="t"), *publish(*events(0), session="t"), group_gap(sweep(), 3, 1)),
+        *(up(2), opened(4, "t", on=2), read(4, events(0))),
+    ),
+    "so does the close of the service, which closes them": (
+        *(*GAP, create(2, "t"), on_hub(session="t"), *publish(*events(0), session="t"), group_gap(down(), 3, 1)),
+        *(append(2, events(1)).raises(CLOSED), up(2), opened(4, "t", on=2), read(4, events(0))),
+    ),
     "one failed write is made up for inside": (
         *(*STORED, ONCE, *publish(*events(1, 2)), LATE.beside(WRITE), read(1, events(0, 3)), warned()),
         *(HEAL, hub_flush(), read(1, events(0, 3))),
@@ -320,6 +341,24 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
 """Right answers that surprise, in words -> a history of them."""
 
 BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
+    "a service flush stops where something cannot be stored": (
+        "FLUSH-02",
+        (
+            *(*GAP, create(2, "t"), append(2, events(0)), group_gap(sweep(), 3, 1)),
+            *(up(2), opened(4, "t", on=2), read(4, [])),
+        ),
+    ),
+    "a service flush leaves what was published for the others": (
+        "LIVE-13",
+        (
+            *(*GAP, create(2, "t"), append(2, events(0)), on_hub(*events(0), session="t")),
+            *(*publish(*events(1), session="t"), group_gap(sweep(), 3, 1), read(2, events(0))),
+        ),
+    ),
+    "the close of the service stops there": (
+        "CLOSE-07",
+        (*GAP, create(2, "t"), append(2, events(0)), group_gap(down(), 3, 1), append(2, events(1))),
+    ),
     "an event that fits is not taken": ("LIVE-01", (*BEGUN, publish(*events(0))[0].raises("OSError"))),
     "an event is put behind a newer one once its write failed": (
         "LIVE-04",

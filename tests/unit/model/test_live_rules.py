@@ -28,7 +28,7 @@ def test_wrong_answer_is_blamed_on_the_clause(case: Case) -> None:
 
 def test_every_clause_of_the_live_path_has_a_case() -> None:
     """No clause of LIVE that the fold judges is without a history that breaks it."""
-    assert {each for each in BUILT if each.startswith("LIVE-")} == {case.clause for case in CASES}
+    assert {each for each in BUILT if each.startswith("LIVE-")} <= {case.clause for case in CASES}
 
 
 @pytest.mark.parametrize("told", ALLOWED)

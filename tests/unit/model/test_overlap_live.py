@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.model.history import ErrorView
 from conformance.model.judgement import judge_history
 from tests.unit.model.histories import (
     CLOSED,
@@ -22,21 +21,13 @@ from tests.unit.model.histories import (
     stat,
     sweep,
 )
-from tests.unit.model.live_histories import LIVE, ONE, STORED, TWO, dispose, gap, hub_flush, publish
+from tests.unit.model.live_histories import LIVE, ONE, STORED, TWO, dispose, gap, group_gap, hub_flush, publish
 from tests.unit.model.overlap_histories import cancelled, look, together, told_history
 
 (LATER,) = publish(*events(1))
 (NEXT,) = publish(*events(2))
 (MISFIT,) = publish(*events(7))
 THIRD = append(1, events(2))
-
-
-
-def swept_gap(seq: int, expected: int) -> Step:
-    """A service flush that rejects because an event does not continue the log of one session."""
-    told = f"the event published with seq {seq}"
-    member = ErrorView(CONTIGUITY, CONTIGUITY, told, session_id="s", expected=expected, got=seq)
-    return sweep().raises("ExceptionGroup", members=(member,))
 
 
 ALLOWED = {
@@ -115,9 +106,14 @@ ALLOWED = {
             c=close(1),
             p=LATER,
             w=owned(2),
-            s=swept_gap(2, 1),
+            s=group_gap(sweep(), 2, 1),
             q=NEXT,
         ),
+    ),
+    "a sweep tells of what a session's end beside it could not store, and the hub did not hear of": (
+        *(*ONE, hub_flush(), *publish(*events(3))),
+        together("d+ s+ s- d-", d=dispose(), s=group_gap(sweep(), 3, 1)),
+        *(owned(3), read(3, events(0))),
     ),
     "whom an event goes to beside a close nobody can say": (
         *(*ONE, together("c+ p+ p- c-", c=close(1), p=LATER), opened(2), read(2, events(0))),
@@ -191,7 +187,7 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     ),
     "a sweep rejects for what came meanwhile and has its place": (
         "FLUSH-01",
-        (*TWO, together("s+ q+ q- s-", s=swept_gap(2, 1), q=NEXT)),
+        (*TWO, together("s+ q+ q- s-", s=group_gap(sweep(), 2, 1), q=NEXT)),
     ),
     "a signal beside a close never ends": (
         "LIVE-03",
