@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conformance.model.history import ErrorView, Outcome, Raised
-from conformance.model.live_flow import promote
+from conformance.model.live_flow import broken_at, promote
 from conformance.model.operations import CloseInstance, FlushInstance
 from conformance.model.service_rules import kind_of, reject_on_closed_service
 from conformance.model.state import Handle, Session
@@ -115,7 +115,9 @@ def serve_others(judge: Judge, op: FlushInstance | CloseInstance, error: ErrorVi
     if error.kind != "ExceptionGroup":
         judge.fail(clause, "one ExceptionGroup with a member for each session that could not be served")
     writers = [
-        (each, found) for each, found in _active_writers(judge, op.instance) if each.session.serial not in serials
+        (each, found)
+        for each, found in _active_writers(judge, op.instance)
+        if each.session.serial not in serials and broken_at(each.session) is None
     ]
     for handle, _ in writers:
         live = handle.session.live

@@ -106,9 +106,13 @@ def gap(step: Step, seq: int, expected: int) -> Step:
 
 def group_gap(step: Step, seq: int, expected: int) -> Step:
     """A call of the service that is rejected because an event of one session does not continue its log."""
+    return step.raises("ExceptionGroup", members=(misfit("s", seq, expected),))
+
+
+def misfit(session: str, seq: int, expected: int) -> ErrorView:
+    """What a barrier says of an event that does not continue the log of that session."""
     told = f"the event published with seq {seq}"
-    member = ErrorView(CONTIGUITY, CONTIGUITY, told, session_id="s", expected=expected, got=seq)
-    return step.raises("ExceptionGroup", members=(member,))
+    return ErrorView(CONTIGUITY, CONTIGUITY, told, session_id=session, expected=expected, got=seq)
 
 
 def failing(step: Step) -> Step:

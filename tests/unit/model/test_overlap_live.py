@@ -12,6 +12,7 @@ from tests.unit.model.histories import (
     Step,
     append,
     close,
+    create,
     events,
     flush,
     opened,
@@ -21,7 +22,7 @@ from tests.unit.model.histories import (
     stat,
     sweep,
 )
-from tests.unit.model.live_histories import LIVE, ONE, STORED, TWO, dispose, gap, group_gap, hub_flush, publish
+from tests.unit.model.live_histories import GAP, LIVE, ONE, STORED, TWO, dispose, gap, group_gap, hub_flush, misfit, on_hub, publish
 from tests.unit.model.overlap_histories import cancelled, look, together, told_history
 
 (LATER,) = publish(*events(1))
@@ -114,6 +115,15 @@ ALLOWED = {
         *(*ONE, hub_flush(), *publish(*events(3))),
         together("d+ s+ s- d-", d=dispose(), s=group_gap(sweep(), 3, 1)),
         *(owned(3), read(3, events(0))),
+    ),
+    "a sweep tells of what came while it was under way, and of another session's event that never fits": (
+        *(*GAP, create(2, "t"), on_hub(session="t")),
+        together(
+            *("s+ p+ p- s- f+ f-",),
+            s=sweep().raises("ExceptionGroup", members=(misfit("s", 3, 1), misfit("t", 8, 0))),
+            p=publish(*events(8), session="t")[0],
+            f=gap(hub_flush(), 3, 1),
+        ),
     ),
     "whom an event goes to beside a close nobody can say": (
         *(*ONE, together("c+ p+ p- c-", c=close(1), p=LATER), opened(2), read(2, events(0))),
