@@ -45,6 +45,7 @@ CLOSED = "SessionHandleClosedError"
 
 _BY_HANDLE = (Read, Append, Flush)
 _CLOSES = (Close, CloseInstance)
+_ENDS = (*_CLOSES, Dispose)
 _WRITES = (Append, Flush)
 
 
@@ -284,11 +285,11 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
         numbers = [flight.op.handle]
     elif flight.cancelled and isinstance(flight.op, FlushInstance):
         numbers = [number for number, each in judge.world.handles.items() if each.instance == flight.op.instance]
-    elif isinstance(flight.op, _CLOSES) and any(
+    elif isinstance(flight.op, _ENDS) and any(
         flight.races(sweep) and sweep.end > flight.begin for sweep in phase.sweeps(flight.instance)
     ):
-        here = (number for number, each in judge.world.handles.items() if each.instance == flight.instance)
-        numbers = [flight.op.handle] if isinstance(flight.op, Close) else list(here)
+        here = [(number, each) for number, each in judge.world.handles.items() if each.instance == flight.instance]
+        numbers = [number for number, each in here if flight.session in (None, each.session.id)]
     elif flight.gives_owner and flight.resolved and any(map(flight.overlaps, phase.sweeps(flight.instance))):
         # Whether it was active yet when the sweep was called is not said.
         numbers = [flight.op.handle]
@@ -296,7 +297,7 @@ def _half_stored(judge: Judge, phase: Phase, flight: Flight) -> None:
         handle = judge.world.handles.get(number)
         if handle is None or not handle.is_writer or (handle.session.log and handle.session.recovery is None):
             continue
-        if isinstance(flight.op, _CLOSES) or (not handle.session.durable and not _is_told_later(judge, phase, flight)):
+        if isinstance(flight.op, _ENDS) or (not handle.session.durable and not _is_told_later(judge, phase, flight)):
             judge.world.blur(handle.session)
 
 
@@ -355,8 +356,8 @@ def _is_told_later(judge: Judge, phase: Phase, flight: Flight) -> bool:
 
 def _is_part_of(phase: Phase, sweep: Flight, owner: Flight) -> bool:
     """Whether a service flush that resolved was called behind the call that gave this handle, and before its close."""
-    close = phase.close_of(owner.op.handle)
-    return sweep.resolved and owner.before(sweep) and (close is None or sweep.begin < close.begin)
+    end = phase.end_of(owner.op.handle)
+    return sweep.resolved and owner.before(sweep) and (end is None or sweep.begin < end.begin)
 
 
 def _give_up(judge: Judge, phase: Phase, flights: list[Flight]) -> None:

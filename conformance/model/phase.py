@@ -6,7 +6,6 @@ the other began. Plain data; ``overlap_rules`` judges.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,6 +30,7 @@ from conformance.model.operations import (
     Read,
     Step,
 )
+from conformance.model.phase_tables import Tables
 from conformance.model.trouble import Span
 
 _ON_HANDLES = (Append, Flush, Close)
@@ -186,7 +186,7 @@ class Phase:
     meets_faults: bool = False
     shows_faults: bool = False
     _open: dict[tuple[int, int], Flight] = field(default_factory=dict)
-    _made: _Made | None = None
+    _made: Tables | None = None
     _rows: tuple[tuple[Step, ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -301,9 +301,9 @@ class Phase:
         made = self._made or self._tables()
         return not made.stirs and not made.gives_up and not self.meets_faults and made.kinds.keys() <= _QUIET
 
-    def _tables(self) -> _Made:
+    def _tables(self) -> Tables:
         made = [each for each in self.flights if each.ended is not None and type(each.outcome) is not Skipped]
-        self._made = _Made(made)
+        self._made = Tables(made)
         return self._made
 
     def parts(self, sweep: Flight, writers: Iterable[int]) -> list[Flight]:
@@ -318,8 +318,8 @@ class Phase:
         ]
         found = []
         for number in (*writers, *given):
-            close = self.close_of(number)
-            if close is None or close.begin > sweep.begin:
+            end = self.end_of(number)
+            if end is None or end.begin > sweep.begin:
                 found.append(replace(sweep, part=number, session=self.places[number][1]))
         return found
 
@@ -336,58 +336,13 @@ class Phase:
         """The first call of a handle's close."""
         return (self._made or self._tables()).closes.get(handle)
 
-
-class _Made:
-    """The calls that were made, and the same by what is asked for: what is written down here is asked for each call.
-
-    Attributes:
-        flights: all of them, in the order in which they began; so is each of the other lists.
-        changes: those that are no views. changed: the same by session.
-        kinds, sessions, handles: by the class of the operation, by session, and those that change something through a
-            handle by that.
-        closes: handle -> the first call of its close.
-        has_closes: there is one, or one of a service. has_sweeps: a service was flushed or closed.
-        gives_up: there is a call that its caller gave up.
-        stirs: somebody wanted to own a session, or a call never came to an end.
-    """
-
-    __slots__ = (
-        "changed",
-        "changes",
-        "closes",
-        "flights",
-        "gives_up",
-        "handles",
-        "has_closes",
-        "has_sweeps",
-        "kinds",
-        "sessions",
-        "stirs",
-    )
-
-    def __init__(self, flights: list[Flight]) -> None:
-        kinds: defaultdict[type[Operation], list[Flight]] = defaultdict(list)
-        sessions: defaultdict[str | None, list[Flight]] = defaultdict(list)
-        handles: defaultdict[int, list[Flight]] = defaultdict(list)
-        changed: defaultdict[str | None, list[Flight]] = defaultdict(list)
-        changes: list[Flight] = []
-        self.gives_up = self.stirs = False
-        for each in flights:
-            op = each.op
-            kinds[type(op)].append(each)
-            sessions[each.session].append(each)
-            if not each.is_view:
-                changes.append(each)
-                changed[each.session].append(each)
-                if each.is_on_handle:
-                    handles[op.handle].append(each)
-            if each.given_up:
-                self.gives_up = True
-            if each.gives_owner or each.kind == "Hung":
-                self.stirs = True
-        self.flights, self.changes, self.changed = flights, changes, changed
-        self.kinds, self.sessions, self.handles = kinds, sessions, handles
-        self.has_closes = Close in kinds or CloseInstance in kinds
-        self.has_sweeps = FlushInstance in kinds or CloseInstance in kinds
-        # From the last to the first, so that the first of several is the one that stays.
-        self.closes = {each.op.handle: each for each in reversed(kinds.get(Close, []))}
+    def end_of(self, handle: int) -> Flight | None:
+        """The first call by which the handle ends: its close, or its session's end where it owns that."""
+        close = self.close_of(handle)
+        if not self.calls(Dispose):
+            return close
+        given = next((each for each in self.made() if each.gives_owner and each.op.handle == handle), None)
+        since = -1 if given is None else given.begin
+        place = self.places.get(handle)
+        ends = [each for each in self.calls(Dispose) if (each.instance, each.session) == place and each.begin > since]
+        return min((each for each in (close, *ends) if each is not None), key=lambda each: each.begin, default=None)

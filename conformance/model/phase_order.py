@@ -131,8 +131,8 @@ class _Scene:
 
     def _after_sweep(self, flight: Flight, found: _Id) -> str:
         """What a service flush made of a session: an empty one it may have left to a close that came meanwhile."""
-        close = self.phase.close_of(flight.part if flight.part is not None else -1)
-        closing = (close is not None and close.begin < flight.end) or self.phase.closing(flight.instance, flight)
+        end = self.phase.end_of(flight.part if flight.part is not None else -1)
+        closing = (end is not None and end.begin < flight.end) or self.phase.closing(flight.instance, flight)
         if closing and found.state in _EMPTY:
             return "unknown"
         return "stored" if flight.resolved else "appended"
@@ -359,7 +359,7 @@ def _handle_of(flight: Flight) -> int | None:
 def _may_skip(one: Flight, other: Flight) -> bool:
     """Whether one is a service flush that may leave its part to the other, a close called while it was under way."""
     sweep, close = (one, other) if one.part is not None else (other, one)
-    return sweep.part is not None and isinstance(close.op, Close) and sweep.begin < close.begin < sweep.end
+    return sweep.part is not None and isinstance(close.op, Close | Dispose) and sweep.begin < close.begin < sweep.end
 
 
 def _is_whole_sweep(flight: Flight) -> bool:

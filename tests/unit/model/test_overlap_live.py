@@ -8,6 +8,7 @@ from conformance.model.judgement import judge_history
 from tests.unit.model.histories import (
     CLOSED,
     CONTIGUITY,
+    NOT_FOUND,
     OWNED,
     Step,
     append,
@@ -21,8 +22,22 @@ from tests.unit.model.histories import (
     snap,
     stat,
     sweep,
+    up,
 )
-from tests.unit.model.live_histories import GAP, LIVE, ONE, STORED, TWO, dispose, gap, group_gap, hub_flush, misfit, on_hub, publish
+from tests.unit.model.live_histories import (
+    GAP,
+    LIVE,
+    ONE,
+    STORED,
+    TWO,
+    dispose,
+    gap,
+    group_gap,
+    hub_flush,
+    misfit,
+    on_hub,
+    publish,
+)
 from tests.unit.model.overlap_histories import cancelled, look, together, told_history
 
 (LATER,) = publish(*events(1))
@@ -124,6 +139,19 @@ ALLOWED = {
             p=publish(*events(8), session="t")[0],
             f=gap(hub_flush(), 3, 1),
         ),
+    ),
+    "a sweep leaves an empty session alone whose end is called beside it": (
+        *(up(), create(1), on_hub()),
+        together("s+ d+ d- s- w+ w-", s=sweep(), d=dispose(), w=owned(3).raises(NOT_FOUND)),
+    ),
+    "or one whose end was called before": (
+        *(up(), create(1), on_hub()),
+        together("d+ s+ d- s- w+ w-", s=sweep(), d=dispose(), w=owned(3).raises(NOT_FOUND)),
+    ),
+    "or stores it": (
+        *(up(), create(1), on_hub()),
+        together("s+ d+ d- s- w+ w-", s=sweep(), d=dispose(), w=owned(3)),
+        *(read(3, []),),
     ),
     "whom an event goes to beside a close nobody can say": (
         *(*ONE, together("c+ p+ p- c-", c=close(1), p=LATER), opened(2), read(2, events(0))),
