@@ -61,7 +61,7 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
     mishap = None if session is None else trouble.mishaps.get(session.serial)
     if isinstance(op, Read) and handle is not None and refuses_what_shrank(trouble, handle, outcome):
         return ""
-    if _shows_a_ghost(op, outcome, handle, mishap):
+    if session is not None and mishap is not None and _shows_a_ghost(op, outcome, handle, session, mishap):
         # What it met failed before; the fault of now may be of another session's call.
         return ""
     if trouble.now:
@@ -74,24 +74,32 @@ def retold(judge: Judge, op: Operation, outcome: Outcome, found: Violation) -> s
         shown = _shown(op, outcome.value, handle, session, mishap)
         return _missing(session, mishap, found) if shown is None else shown
     if isinstance(op, Stat | ListSessions) and _unsettled(mishap) and _may_meet(session, mishap, op.instance):
-        return _missing(session, mishap, found) if _tells_less(session, getattr(outcome, "value", None)) else ""
+        is_wrong = _tells_else(session, mishap, getattr(outcome, "value", None))
+        return _missing(session, mishap, found) if is_wrong else ""
     return _missing(session, mishap, found)
 
 
-def _tells_less(session: Session, value: Any) -> bool:
-    """Whether a snapshot, or a listing, tells less of the session than a barrier covered: no ghost explains that."""
+def _tells_else(session: Session, mishap: Mishap, value: Any) -> bool:
+    """Whether a snapshot, or a listing, tells what no ghost explains: less of the session than a barrier covered, or
+    more than the log holds with what failed appends left."""
     views = value if isinstance(value, list) else [value]
     counts = [each.event_count for each in views if isinstance(each, SnapshotView) and snapshot_id(each) == session.id]
     if not counts:
         return session.durable
-    return any(type(count) is int and count < session.covered for count in counts)
+    ends = [ghost[0]["seq"] + len(ghost) for ghost in _unsettled(mishap) if ghost]
+    most = max(len(session.log), *ends) if ends and mishap.contest is None else None
+    numbers = [count for count in counts if type(count) is int]
+    return any(count < session.covered or (most is not None and count > most) for count in numbers)
 
 
-def _shows_a_ghost(op: Operation, outcome: Outcome, handle: Handle | None, mishap: Mishap | None) -> bool:
-    """Whether a read shows what another instance's append left, and is right otherwise."""
-    if not isinstance(op, Read) or not isinstance(outcome, Returned) or handle is None or mishap is None:
+def _shows_a_ghost(op: Operation, outcome: Outcome, handle: Handle | None, session: Session, mishap: Mishap) -> bool:
+    """Whether a look shows what another instance's append left, and is right otherwise."""
+    if not isinstance(outcome, Returned):
         return False
-    return _shown(op, outcome.value, handle, handle.session, mishap) == ""
+    if isinstance(op, Stat):
+        meets = bool(_unsettled(mishap)) and _may_meet(session, mishap, op.instance)
+        return meets and outcome.value is not None and not _tells_else(session, mishap, outcome.value)
+    return isinstance(op, Read) and handle is not None and _shown(op, outcome.value, handle, session, mishap) == ""
 
 
 def _listed(judge: Judge, found: Violation) -> Session | None:

@@ -171,6 +171,9 @@ CASES: tuple[Case, ...] = (
 )
 
 ALLOWED: dict[str, tuple[Step, ...]] = {
+    "elsewhere what an append left is counted while storage fails another session": (
+        *(*FAILED, up(2), stat(snap(2, 0), on=2).beside(FaultView("write", "EIO", "refused", "t"))),
+    ),
     "elsewhere what an append left is read while storage fails another session": (
         *(*FAILED, up(2), opened(2, on=2), read(2, events(0, 2)).beside(FaultView("write", "EIO", "refused", "t"))),
     ),

@@ -94,6 +94,10 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
         "FAULT-01",
         (*FAILED, up(2), stat(snap(0, 1), on=2)),
     ),
+    "a snapshot elsewhere counts more than the log holds with what an append left": (
+        "FAULT-01",
+        (*FAILED, up(2), stat(snap(3, 1), on=2)),
+    ),
     "a session that was covered is not found elsewhere, behind an append that failed": (
         "FAULT-01",
         (*FAILED, up(2), stat(None, on=2)),
