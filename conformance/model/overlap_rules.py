@@ -32,7 +32,8 @@ from conformance.model.overlap_cancelled import cancelled, note_promise, remembe
 from conformance.model.overlap_failed import witness_failing_append
 from conformance.model.overlap_situation import ORDINARY, situation
 from conformance.model.phase import Flight, Phase
-from conformance.model.phase_order import MISSING, Order, arrange
+from conformance.model.phase_order import Order, arrange
+from conformance.model.phase_scene import MISSING
 from conformance.model.races import judge_races
 from conformance.model.state import Session
 from conformance.model.transitions import Standing, cover, standing

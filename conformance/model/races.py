@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from conformance.model.operations import Close, CloseInstance, Create, OpenSession
 from conformance.model.phase import Flight, Phase
-from conformance.model.phase_order import EXISTS, OWNED
+from conformance.model.phase_scene import EXISTS, OWNED
 
 if TYPE_CHECKING:
     from conformance.model.judge import Judge

@@ -311,6 +311,17 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
     "a service's close names an owner whose own close failed beside it": (
         *(*WRITTEN, create(3, "t"), FAIL, together("c+ d+ c- d-", c=FAILED_CLOSE, d=failing(down(), "s"))),
     ),
+    "a service flush fails for an empty session, which goes with its close, beside another one": (
+        *(*ALONE, create(3, "t"), append(3, events(0)), FAIL),
+        together(
+            *("s+ c+ o+ o- c- s- d+ d- m+ m-",),
+            s=FAILED_SWEEP,
+            c=close(3),
+            o=owned(4, "t").raises(OWNED),
+            d=close(1).meets(WRITE),
+            m=owned(5).raises(NOT_FOUND),
+        ),
+    ),
     "a service flush that fails for a close alone, which it waited for, is right about the others": (
         *(*WRITTEN, create(3, "t"), FAIL),
         together("c+ s+ c- s-", c=close(1).meets(WRITE), s=sweep().raises("ExceptionGroup", **group("s"))),
