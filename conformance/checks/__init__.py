@@ -20,6 +20,7 @@ from conformance.checks import (
     identity,
     live,
     live_faults,
+    live_many,
     many,
     materialisation,
     overlapping,
@@ -57,6 +58,7 @@ _MODULES = (
     cancelling,
     live,
     live_faults,
+    live_many,
 )
 
 SCENARIOS: tuple[Scenario, ...] = tuple(
