@@ -588,3 +588,14 @@ class large_event_is_encoded_when_it_is_stored(LiveQueue):
                 self._bytes += len(line) - len(each.line)
                 self._events[place] = replace(each, line=line)
         return super().take(next_seq, before=before)
+
+
+@planted(FRAMES, breaks="LIVE-01", also=("LIVE-02", "LIVE-03"))
+class flush_stops_the_window_before_its_turn(WriteHandle):
+    """A flush stops the window when it is called: given up in line, it leaves behind what nobody will store."""
+
+    async def flush(self) -> None:
+        """Stop it, then stand in line."""
+        if not self.is_closing:
+            self._live._stop_window()
+        await super().flush()
