@@ -13,6 +13,7 @@ from planting import (
     QUEUED,
     ROWS,
     BufferedFiles,
+    JsonlPersistence,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -25,6 +26,9 @@ from planting import (
 )
 
 from conformance.contract import SessionEvent, SessionHandleClosedError, SessionHeader, SessionSnapshot, copy_json
+from reference_backend.artifact import LongLogError
+from reference_backend.handle import ReadHandle
+from reference_backend.reader import LogReader
 
 
 @planted(MEMORY, breaks="CLOSE-01", sentinel=True)
@@ -305,3 +309,17 @@ class list_is_one_page(PlainFiles):
     async def list(self) -> list[SessionSnapshot]:
         """Take the first page for all there is."""
         return (await super().list())[:100]
+
+
+@planted(FRAMES, breaks="CLOSE-08", also=("FAULT-06",))
+class long_log_is_opened_past_the_end(JsonlPersistence):
+    """A long log is opened in a thread, and who waits for that gets a handle, whatever became of the service."""
+
+    async def _open_reader(self, session_id: str) -> ReadHandle:
+        """Do not look again."""
+        await self.settle(session_id)
+        self._refuse_if_closed()
+        try:
+            return self._read_handle(*LogReader.open(self._store, session_id, at_once=True))
+        except LongLogError:
+            return self._read_handle(*await asyncio.to_thread(LogReader.open, self._store, session_id))
