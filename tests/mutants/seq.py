@@ -22,7 +22,9 @@ from planting import (
     Stored,
     WriteHandle,
     lines_of,
+    outcome_of,
     planted,
+    take_note,
 )
 
 from conformance.contract import (
@@ -274,6 +276,21 @@ class flush_goes_around_the_line(QueuedHandle):
             self.check_there()
         else:
             await super().flush()
+
+
+@planted(QUEUED, breaks="SEQ-05", also=("FRESH-01",))
+class flush_joins_the_one_under_way(QueuedHandle):
+    """Two flushes of a handle are one, as in a group commit, also where an append was called between them."""
+
+    under_way: asyncio.Task[None] | None = None
+
+    async def flush(self) -> None:
+        """Wait for the one that runs, if there is one."""
+        self.check_writable()
+        if self.under_way is None or self.under_way.done():
+            self.under_way = asyncio.ensure_future(super().flush())
+            self.under_way.add_done_callback(take_note)
+        await outcome_of(self.under_way)
 
 
 @planted(QUEUED, breaks="SEQ-05")
