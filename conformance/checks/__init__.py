@@ -20,6 +20,8 @@ from conformance.checks import (
     identity,
     live,
     live_faults,
+    live_many,
+    long_logs,
     many,
     materialisation,
     overlapping,
@@ -55,8 +57,10 @@ _MODULES = (
     fault_ends,
     overlapping,
     cancelling,
+    long_logs,
     live,
     live_faults,
+    live_many,
 )
 
 SCENARIOS: tuple[Scenario, ...] = tuple(

@@ -49,3 +49,19 @@ def an_append_beside_a_flush_is_covered_by_the_next_one(s: Script) -> None:
         s.flush(w)
     s.crash("ext4", takes="everything")
     recover(s, *names, go_on=False)
+
+
+@scenario("DUR-01", needs=CRASHING, preset="ext4")
+def a_flush_beside_another_covers_what_came_between(s: Script) -> None:
+    """An append and a flush behind it come while a flush is under way, in every pace; that is all, and power fails."""
+    a = s.instance()
+    ways = [(pause, waits, jobs) for pause, jobs in product((0, 50, 500), OF_THREADS) for waits in (True, False)]
+    for number, (pause, waits, jobs) in enumerate(ways):
+        w = s.create(a, f"s{number}")
+        s.append(w, batch(0, 1))
+        s.flush(w)
+        s.append(w, batch(1, 1))
+        between = step(Append(w, batch(2, 1)), after=pause, waits=waits)
+        s.overlap([step(Flush(w), waits=False), between, step(Flush(w))], jobs=jobs)
+    s.crash("ext4", takes="everything")
+    recover(s, *(f"s{number}" for number in range(len(ways))), go_on=False)

@@ -201,6 +201,16 @@ def long_batch_is_captured(s: Script) -> None:
     s.read(w)
 
 
+@scenario("SEQ-06", needs=(Need.CALLER_MEMORY,))
+def large_batch_is_captured(s: Script) -> None:
+    """So is one of four hundred, and one of a few large events."""
+    a = s.instance()
+    w = s.create(a)
+    s.append(w, batch(0, 400), scribble=True)
+    s.append(w, [event(400 + n, data={"text": "large " * 10_000, "list": [n]}) for n in range(4)], scribble=True)
+    s.read(w)
+
+
 @scenario("SEQ-07", needs=(Need.CALLER_MEMORY,))
 def long_results_are_the_callers(s: Script) -> None:
     """What a long read returned is the caller's, like what a short one did."""

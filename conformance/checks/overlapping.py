@@ -306,6 +306,21 @@ def a_barrier_waits_for_what_was_called_before(s: Script) -> None:
         s.read(v)
 
 
+@scenario("SEQ-05", "FRESH-01")
+def a_flush_covers_what_came_during_another(s: Script) -> None:
+    """A flush is called behind an append that came while another one was under way: it covers that append too."""
+    a = s.instance()
+    for number, jobs in enumerate(PACES):
+        name = f"s{number}"
+        w = s.create(a, name)
+        s.append(w, batch(0, 1))
+        r = s.open(a, name)
+        row = [step(Append(w, batch(1, 1)), waits=False), step(Flush(w), waits=False)]
+        row += [step(Append(w, batch(2, 1)), waits=False), step(Flush(w)), step(Read(r)), step(Stat(a, name))]
+        s.overlap(row, jobs=jobs)
+        s.read(r)
+
+
 @scenario("CLOSE-01")
 def a_close_is_joined_by_the_others(s: Script) -> None:
     """Several clients close one handle at once: it is closed when any of them is told so."""

@@ -34,6 +34,9 @@ from conformance.contract import (
     SessionSnapshot,
     copy_json,
 )
+from reference_backend.artifact import LongLogError
+from reference_backend.handle import ReadHandle
+from reference_backend.reader import LogReader
 from reference_backend.service import _named
 
 
@@ -334,3 +337,17 @@ class service_close_stops_at_what_cannot_be_stored(JsonlPersistence):
             await super()._close_all()
         if failures:
             raise ExceptionGroup("not every session could be closed", failures)
+
+
+@planted(FRAMES, breaks="CLOSE-08", also=("FAULT-06",))
+class long_log_is_opened_past_the_end(JsonlPersistence):
+    """A long log is opened in a thread, and who waits for that gets a handle, whatever became of the service."""
+
+    async def _open_reader(self, session_id: str) -> ReadHandle:
+        """Do not look again."""
+        await self.settle(session_id)
+        self._refuse_if_closed()
+        try:
+            return self._read_handle(*LogReader.open(self._store, session_id, at_once=True))
+        except LongLogError:
+            return self._read_handle(*await asyncio.to_thread(LogReader.open, self._store, session_id))

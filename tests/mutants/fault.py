@@ -15,12 +15,14 @@ from pathlib import Path
 from planting import (
     BUFFERED,
     FILES,
+    FRAMES,
     GOOD,
     MEMORY,
     SYNCING,
     BufferedHandle,
     GoodFiles,
     GoodHandle,
+    JsonlPersistence,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -33,6 +35,8 @@ from planting import (
 )
 
 from conformance.contract import SessionEvent, SessionHeader, SessionPersistenceError, copy_json
+from reference_backend.handle import ReadHandle
+from reference_backend.reader import LogReader
 
 # -- A call that fails is told, and leaves nothing ------------------------------------------------
 
@@ -573,3 +577,16 @@ class retry_stores_what_it_remembers(PlainHandle):
         self.kept = self.kept or batch
         super().write(self.kept)
         self.kept = None
+
+
+@planted(FRAMES, breaks="FAULT-06")
+class cancelled_open_of_a_long_log_leaves_its_file_open(JsonlPersistence):
+    """A long log is opened in a thread; where nobody waits for that any more, nobody closes the file."""
+
+    async def _open_reader(self, session_id: str) -> ReadHandle:
+        """Wait for it, and no more than that."""
+        await self.settle(session_id)
+        async with self._arrival():
+            found = await self.jobs.run(LogReader.open, self._store, session_id)
+            self._refuse_if_closed()
+            return self._read_handle(*found)

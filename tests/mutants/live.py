@@ -523,3 +523,79 @@ class misfit_is_told_once(LiveQueue):
         if taken.refused is not None:
             self._events = deque(list(self._events)[: taken.count])
         super().begin(taken, all_of_it=all_of_it)
+
+
+# -- many events, large ones, and flushes that are given up ----------------------------------------------------------
+
+_LIMIT = 100
+
+
+@planted(LIVE_QUEUE, breaks="LIVE-02")
+class background_write_has_a_limit(LiveQueue):
+    """The end of a window stores a hundred events; the others wait for a window that begins then."""
+
+    def take_due(self, next_seq: int, due: int | None = None) -> Taken:
+        """Take the first of them where nobody flushes."""
+        taken = super().take_due(next_seq, due)
+        is_long = due is None and taken.count > _LIMIT
+        return self.take(next_seq, before=self._stored + _LIMIT) if is_long else taken
+
+    def _start_window(self) -> None:
+        """Begin anew where the window of the first event is over."""
+        super()._start_window()
+        if self._window is not None and self._window.when() <= self._loop.time():
+            self._window.cancel()
+            self._window = self._loop.call_at(self._loop.time() + WINDOW, self._end_window)
+
+
+@planted(LIVE_QUEUE, breaks="LIVE-03", also=("LIVE-13", "LIVE-14"))
+class flush_has_a_limit(LiveQueue):
+    """A flush stores a hundred events, and leaves the others to their window."""
+
+    def take_due(self, next_seq: int, due: int | None = None) -> Taken:
+        """Take the first of them where somebody flushes."""
+        taken = super().take_due(next_seq, due)
+        is_long = due is not None and taken.count > _LIMIT
+        return self.take(next_seq, before=self._stored + _LIMIT) if is_long else taken
+
+
+@planted(FRAMES, breaks="LIVE-13", also=("LIVE-06", "LIVE-14"))
+class close_has_a_limit(WriteHandle):
+    """A close stores a hundred of the events that wait, and the others are given up with the queue."""
+
+    def _begin(self, taken: Taken) -> Taken:
+        """Take the first of them where the handle is being closed."""
+        if self.is_closing and taken.count > _LIMIT:
+            taken = self._live.take(self.writer.next_seq, before=self._live._stored + _LIMIT)
+        return super()._begin(taken)
+
+
+@planted(LIVE_QUEUE, breaks="LIVE-08")
+class large_event_is_encoded_when_it_is_stored(LiveQueue):
+    """A large event is kept as it was published, for encoding it would hold the producer up."""
+
+    def publish(self, event: SessionEvent) -> None:
+        """Keep it beside its place in the queue."""
+        super().publish(event)
+        if len(self._events[-1].line) > 65_536:
+            self.__dict__.setdefault("large", {})[event["seq"]] = event
+
+    def take(self, next_seq: int, *, before: int | None = None) -> Taken:
+        """Encode it now."""
+        for place, each in enumerate(self._events):
+            if (event := self.__dict__.get("large", {}).pop(each.seq, None)) is not None:
+                line = encode_lines([event])
+                self._bytes += len(line) - len(each.line)
+                self._events[place] = replace(each, line=line)
+        return super().take(next_seq, before=before)
+
+
+@planted(FRAMES, breaks="LIVE-01", also=("LIVE-02", "LIVE-03"))
+class flush_stops_the_window_before_its_turn(WriteHandle):
+    """A flush stops the window when it is called: given up in line, it leaves behind what nobody will store."""
+
+    async def flush(self) -> None:
+        """Stop it, then stand in line."""
+        if not self.is_closing:
+            self._live._stop_window()
+        await super().flush()

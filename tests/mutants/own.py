@@ -9,6 +9,7 @@ from pathlib import Path
 from planting import (
     BUFFERED,
     FILES,
+    FRAMES,
     GOOD,
     MEMORY,
     QUEUED,
@@ -16,6 +17,7 @@ from planting import (
     Crashes,
     GoodFiles,
     GoodHandle,
+    JsonlPersistence,
     MemoryHandle,
     MemoryPersistence,
     PlainFiles,
@@ -33,6 +35,8 @@ from conformance.contract import (
     SessionEvent,
     SessionHeader,
 )
+from reference_backend.opening import Owned
+from reference_backend.service import _Gate
 
 
 @planted(FILES, breaks="OWN-01")
@@ -375,3 +379,14 @@ class refusal_names_another_session(PlainFiles):
             return await super().open(session_id, access)
         except SessionAlreadyOwnedError as error:
             raise self.__dict__.setdefault("refusal", error) from None
+
+
+@planted(FRAMES, breaks="OWN-04", also=("OWN-02", "FAULT-06"))
+class long_log_stays_owned_when_its_open_is_cancelled(JsonlPersistence):
+    """A long log is opened in a thread; where nobody waits for that any more, nobody gives back what it took."""
+
+    async def _give_back(self, taking: asyncio.Future[Owned], session_id: str, gate: _Gate) -> None:
+        """Wait for it, and let the next one in."""
+        await asyncio.wait({taking})
+        self.__dict__.setdefault("taken", []).append(taking)
+        self._leave(session_id, gate)

@@ -9,6 +9,7 @@ from typing import Any
 
 from planting import (
     FILES,
+    FRAMES,
     MEMORY,
     QUEUED,
     ROWS,
@@ -19,8 +20,11 @@ from planting import (
     QueuedHandle,
     RowsHandle,
     Stored,
+    WriteHandle,
     lines_of,
+    outcome_of,
     planted,
+    take_note,
 )
 
 from conformance.contract import (
@@ -274,6 +278,21 @@ class flush_goes_around_the_line(QueuedHandle):
             await super().flush()
 
 
+@planted(QUEUED, breaks="SEQ-05", also=("FRESH-01",))
+class flush_joins_the_one_under_way(QueuedHandle):
+    """Two flushes of a handle are one, as in a group commit, also where an append was called between them."""
+
+    under_way: asyncio.Task[None] | None = None
+
+    async def flush(self) -> None:
+        """Wait for the one that runs, if there is one."""
+        self.check_writable()
+        if self.under_way is None or self.under_way.done():
+            self.under_way = asyncio.ensure_future(super().flush())
+            self.under_way.add_done_callback(take_note)
+        await outcome_of(self.under_way)
+
+
 @planted(QUEUED, breaks="SEQ-05")
 class refused_batch_empties_the_line(QueuedHandle):
     """What stands in line behind a batch that is refused is refused with it."""
@@ -295,6 +314,32 @@ class batch_is_copied_in_its_turn(QueuedHandle):
         """Check now, copy later."""
         self.taken(events)
         await self.in_line(lambda: self.store(materialize_append_batch(events)))
+
+
+@planted(FRAMES, breaks="SEQ-06")
+class long_batch_is_copied_in_a_thread(WriteHandle):
+    """A long batch is copied in a thread, for that would hold the loop up; the caller may change it until then."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Copy it, then stand in line."""
+        self._refuse_if_closed()
+        is_long = type(events) is list and len(events) > 100
+        await super().append(await asyncio.to_thread(materialize_append_batch, events) if is_long else events)
+
+
+@planted(FRAMES, breaks="SEQ-06")
+class large_batch_is_copied_in_its_turn(WriteHandle):
+    """A batch of large events is copied when the loop comes round, so that small ones are not held up by it."""
+
+    async def append(self, events: list[SessionEvent]) -> None:
+        """Let the others go first."""
+        self._refuse_if_closed()
+        batch = materialize_append_batch(events)
+        if sum(len(str(event["data"])) for event in batch) > 65_536:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            batch = events
+        await super().append(batch)
 
 
 @planted(QUEUED, breaks="SEQ-07")
