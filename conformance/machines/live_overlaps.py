@@ -163,8 +163,7 @@ class _Maker(LiveMaker):
     def make(self, *, shared: bool) -> list[Operation]:
         choices, window = self.choices, self.window_us
         self.cancels = choices.flag("cancels")
-        # What a failed close leaves to the next owner in the same overlap cannot be told.
-        self.ends = choices.draw(3, "ends") == 2 and not self.fails
+        self.ends = choices.draw(3, "ends") == 2
         self.flushes = choices.flag("flushes first")
         around = (window // 2, max(window - 1, 0), window, window + 1, window + 5_000)
         self.pauses = (0, 0, 0, 1, 150, 10_050, *around)

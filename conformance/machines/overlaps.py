@@ -43,6 +43,10 @@ JOBS = 14
 """How many questions about jobs are answered, at most."""
 
 
+ALL = "all"
+"""Every kind of call beside storage that fails."""
+
+
 @dataclass(slots=True)
 class _Plan:
     """A session as the program means it to go.
@@ -65,8 +69,8 @@ class _Maker:
         cancels, scribbles, ends: what this program is about (swarm): calls are cancelled, callers overwrite what they
             hand over and get, the service is closed among the rest.
         keeps: nothing is given up or taken over, so that what a crash leaves can be told.
-        fails: storage fails in it. beside: what comes beside that; one kind, for what is left by several at once nobody
-            can tell.
+        fails: storage fails in it. beside: what comes beside that: one kind, so that what is left by it can be told, or
+            ``ALL`` of them.
     """
 
     choices: Choices
@@ -200,7 +204,7 @@ class _Maker:
 
     def has(self, kind: str) -> bool:
         """Whether calls of this kind come: all of them do where nothing fails, and nothing is to be told of a crash."""
-        return self.beside == kind if self.fails else not self.keeps
+        return self.beside in (kind, ALL) if self.fails else not self.keeps
 
     # -- the whole -------------------------------------------------------------------------------
 
@@ -209,7 +213,7 @@ class _Maker:
         # What was cancelled while storage failed is told less of, so that it is done less often.
         self.cancels = choices.draw(3, "cancels") == 2 if self.keeps or self.fails else choices.flag("cancels")
         if self.fails and not self.cancels:
-            self.beside = choices.pick(("", "sweeps", "closes", "rivals", "ends"), "beside")
+            self.beside = choices.pick(("", "sweeps", "closes", "rivals", "ends", ALL), "beside")
         self.scribbles = choices.draw(4, "overwrites") == 3
         self.ends = choices.draw(4, "ends") == 3 and self.has("ends")
         self.instances = [1]
