@@ -19,6 +19,7 @@ from conformance.checks import (
     headers,
     identity,
     live,
+    live_ends,
     live_faults,
     live_many,
     long_logs,
@@ -59,6 +60,7 @@ _MODULES = (
     cancelling,
     long_logs,
     live,
+    live_ends,
     live_faults,
     live_many,
 )

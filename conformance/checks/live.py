@@ -5,7 +5,16 @@ from __future__ import annotations
 from conformance.checks.registry import scenario
 from conformance.checks.script import Script, batch, event, step
 from conformance.clauses import Need
-from conformance.model.operations import Append, Dispose, Flush, FlushInstance, HubFlush, OpenSession, Publish, Read
+from conformance.model.operations import (
+    Append,
+    Dispose,
+    Flush,
+    FlushInstance,
+    HubFlush,
+    OpenSession,
+    Publish,
+    Read,
+)
 
 LIVE = (Need.LIVE,)
 TIMED = (Need.LIVE, Need.CLOCK)
@@ -362,26 +371,3 @@ def what_cannot_be_stored_is_told(s: Script) -> None:
         s.flush_all(a)
         s.close(w)
     s.close_all(a)
-
-
-@scenario("FLUSH-02", "CLOSE-07", needs=(*LIVE, Need.FRESH))
-def a_sweep_goes_on_behind_what_cannot_be_stored(s: Script) -> None:
-    """Of three sessions one has an event that can never be stored: flush and close of the service serve the others."""
-    a = s.instance()
-    names = ("before", "stuck", "after")
-    owners = [s.create(a, name) for name in names]
-    for name in names:
-        s.hub_create(a, name)
-        publish(s, a, 3 if name == "stuck" else 0, 1, session=name)
-    s.flush_all(a)
-    s.append(s.create(a, "alone"), batch(0, 1))
-    for first, sweep in ((1, s.flush_all), (3, s.close_all)):
-        for name, owner in zip(names[::2], owners[::2], strict=True):
-            s.append(owner, batch(first, 1))
-            publish(s, a, first + 1, 1, session=name)
-        sweep(a)
-        b = s.instance()
-        for name in (*names[::2], "alone"):
-            s.read(s.open(b, name))
-    for owner in owners:
-        s.append(owner, batch(5, 1))

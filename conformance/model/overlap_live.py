@@ -81,6 +81,27 @@ def _changes_owner(change: Flight, signal: Flight) -> bool:
     return mine and (isinstance(change.op, Close | Dispose) or (change.gives_owner and not change.kind))
 
 
+def judge_ends(judge: Judge, phase: Phase) -> None:
+    """LIVE-06: a session's end that comes while its owner is being closed resolves when that is done, not before."""
+    for end in phase.calls(Dispose):
+        for close in phase.of(end.session or ""):
+            is_first = isinstance(close.op, Close) and phase.close_of(close.op.handle) is close
+            handle = judge.world.handles.get(close.op.handle) if is_first else None
+            if (
+                handle is None
+                or not handle.is_writer
+                or close.instance != end.instance
+                or close.op.handle in phase.closed
+            ):
+                continue
+            if not (end.resolved and close.resolved and close.begin < end.begin < close.end):
+                continue
+            judge.about(end.ended)
+            if end.ended is not None and close.ended is not None and end.ended.at < close.ended.at:
+                judge.fail("LIVE-06", "resolved when the close that was under way had ended", "resolved before")
+            judge.witness("LIVE-06")
+
+
 def _is_refused_as_closed(phase: Phase, flight: Flight) -> bool:
     """Whether a flush by the hub was told that the handle is closed, by a close that was called while it was under way.
 

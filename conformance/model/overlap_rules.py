@@ -126,6 +126,7 @@ def overlap(judge: Judge, call: Call, op: Overlap, outcome: Outcome) -> None:
         overlap_sweeps.judge_late_closes(judge, phase)
     if closes:
         _judge_closes(judge, phase)
+        overlap_live.judge_ends(judge, phase)
     for view in views:
         judge.about(view.ended)
         overlap_views.judge_view(judge, phase, view)

@@ -112,6 +112,27 @@ class cancelled_signal_loses_what_it_took(Signals):
         await super().flush(session_id)
 
 
+@planted(SIGNALS, breaks="LIVE-13", also=("LIVE-03",))
+class signal_passes_a_close(Signals):
+    """``session/flush`` of a session that is being closed has nothing to do, for the close stores everything."""
+
+    async def flush(self, session_id: str) -> None:
+        """Leave it to the close."""
+        owner = self.persistence.owner(session_id)
+        if owner is None or not owner.is_closing:
+            await super().flush(session_id)
+
+
+@planted(SIGNALS, breaks="LIVE-06")
+class disposal_passes_a_close(Signals):
+    """Nor has ``session/disposed``."""
+
+    def disposed(self, session_id: str) -> Awaitable[None] | None:
+        """Leave it to the close."""
+        owner = self.persistence.owner(session_id)
+        return None if owner is not None and owner.is_closing else super().disposed(session_id)
+
+
 @planted(SIGNALS, breaks="LIVE-03", also=("LIVE-14",))
 class signal_joins_the_one_under_way(Signals):
     """Two flushes by the hub are one, also where the second was called for what came after the first."""

@@ -153,6 +153,9 @@ ALLOWED = {
         together("s+ d+ d- s- w+ w-", s=sweep(), d=dispose(), w=owned(3)),
         *(read(3, []),),
     ),
+    "a session's end beside a close resolves with it": (
+        *(*ONE, together("c+ d+ c- d-", c=close(1), d=dispose()), owned(2), read(2, events(0))),
+    ),
     "whom an event goes to beside a close nobody can say": (
         *(*ONE, together("c+ p+ p- c-", c=close(1), p=LATER), opened(2), read(2, events(0))),
     ),
@@ -226,6 +229,10 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
     "a sweep rejects for what came meanwhile and has its place": (
         "FLUSH-01",
         (*TWO, together("s+ q+ q- s-", s=group_gap(sweep(), 2, 1), q=NEXT)),
+    ),
+    "a session's end does not wait for the close under way": (
+        "LIVE-06",
+        (*ONE, together("c+ d+ d- c-", c=close(1), d=dispose())),
     ),
     "a signal beside a close never ends": (
         "LIVE-03",
