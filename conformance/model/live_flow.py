@@ -121,8 +121,10 @@ def background_failed(judge: Judge, op: Operation, faults: tuple[FaultView, ...]
         met = [each for each in faults if each.error and each.session in (None, session.id)]
         if not met:
             continue
-        # Where the artifact does not tell whose call it was, only one session may have been about to write.
-        its_own = len(due) == 1 or any(each.session for each in met)
+        # Where the artifact does not tell whose call it was, only one session may have been about to write; of one that
+        # is blurred nobody knows.
+        alone = len(due) == 1 and not judge.world.blurred
+        its_own = alone or any(each.session for each in met)
         if its_own and failing is not None and failing.sticky and WRITING & set(failing.calls):
             # Once it is told, nobody need say it again before a barrier.
             live.owes = live.owes if live.failed else "LIVE-04"

@@ -233,6 +233,17 @@ MISFITS = (
 
 CASES = WINDOWS + BARRIERS + FAILURES + ROUTES + MISFITS
 
+BOTH_FAIL = (
+    sweep()
+    .raises(
+        "ExceptionGroup",
+        members=(misfit("s", 3, 0), ErrorView("OSError", "OSError", "", session_id="t", fault=True)),
+        fault=True,
+    )
+    .beside(NOBODY)
+)
+"""A service flush that fails for one session because of its event, and for another because storage fails."""
+
 ALLOWED: dict[str, tuple[Step, ...]] = {
     "it is stored at once": (*ONE, read(1, events(0)), stat(snap(1, 0)), *publish(*events(1)), read(1, events(0, 2))),
     "it is stored in smaller batches, each in time": (
@@ -270,6 +281,10 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(*GAP, gap(hub_flush(), 3, 1), append(1, events(1, 2)), hub_flush(), read(1, events(0, 4)), close(1)),
     ),
     "the close of the service tells of what cannot be stored": (*GAP, group_gap(down(), 3, 1)),
+    "storage failed another session too, and then in the background, of which nobody knows for whom": (
+        *(*BEGUN, create(2, "t"), on_hub(session="t"), DOWN, *publish(*events(3)), BOTH_FAIL),
+        *(*publish(*events(0), session="t"), LATE.beside(NOBODY), warned("t")),
+    ),
     "a service flush that tells of it materialises the others": (
         *(*GAP, create(2, "t"), group_gap(sweep(), 3, 1), close(2), opened(4, "t"), read(4, [])),
     ),
