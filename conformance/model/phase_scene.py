@@ -240,7 +240,9 @@ def scene_of(world: World, phase: Phase) -> Scene:
             ids[name] = Id(owners=owners)
         else:
             # What failed may have shown an empty one to others; for its own instance nothing has been called yet.
-            empty = not stored.durable and not stored.log and world.trouble is not None
+            # Where a published event waits the close has something to store.
+            flows = stored.live is not None and bool(stored.live.waiting)
+            empty = not stored.durable and not stored.log and not flows and world.trouble is not None
             home = stored.creator if empty else -1 if stored.home is None else stored.home
             ids[name] = Id("stored" if stored.durable else "haunting" if empty else "appended", home, owners)
     ended = frozenset([number for number, instance in world.instances.items() if instance.closed])

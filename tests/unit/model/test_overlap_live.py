@@ -25,6 +25,7 @@ from tests.unit.model.histories import (
     up,
 )
 from tests.unit.model.live_histories import (
+    DOWN,
     GAP,
     LIVE,
     ONE,
@@ -155,6 +156,14 @@ ALLOWED = {
     ),
     "a session's end beside a close resolves with it": (
         *(*ONE, together("c+ d+ c- d-", c=close(1), d=dispose()), owned(2), read(2, events(0))),
+    ),
+    "an empty session is stored by the close that another owner is refused beside, for an event waits": (
+        *(
+            *ONE,
+            DOWN,
+            together("c+ w+ w- c- o+ o-", c=close(1), w=owned(2).raises(OWNED), o=opened(3)),
+            read(3, events(0)),
+        ),
     ),
     "whom an event goes to beside a close nobody can say": (
         *(*ONE, together("c+ p+ p- c-", c=close(1), p=LATER), opened(2), read(2, events(0))),
