@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.contract import CONTRACT_ERRORS
 from conformance.model import aimed_rules, fault_blame, fault_contests
-from conformance.model.batches import batch_refusals
+from conformance.model.batches import batch_refusals, is_event
 from conformance.model.fault_settling import leave_open, touched
 from conformance.model.history import ErrorView, FaultView, LeftView, Outcome, Raised
 from conformance.model.operations import (
@@ -154,13 +154,16 @@ def _failed_append(judge: Judge, trouble: Trouble, op: Append, error: ErrorView)
         return _failed_aside(judge, trouble, op)
     session = handle.session
     # What was published before is stored first, if anything is.
-    waiting = 0 if session.live is None else len(session.live.waiting)
-    ends = {len(session.log), len(session.log) + waiting}
+    waits = [] if session.live is None else session.live.waiting
+    ends = {len(session.log), len(session.log) + len(waits)}
     if op.events and any(not batch_refusals(op.events, end, judge.capabilities).must for end in ends):
         batch = plain(op.events)
         if trouble.mishap(session.serial).contest is not None:
             judge.world.blur(session)
         trouble.mishap(session.serial).haunt(batch, handle.instance, judge.world.span[0])
+        if before := [plain(each.event) for each in waits if is_event(each.event)]:
+            # What waited goes with it.
+            trouble.mishap(session.serial).linger([*before, *batch], handle.instance)
         session.refused, session.refused_by = batch, "FAULT-01"
         _may_be_seen(judge.world, session)
     session.tag("FAULT-01")

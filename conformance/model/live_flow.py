@@ -80,7 +80,7 @@ def promote(judge: Judge, session: Session, count: int, clause: str) -> None:
     session.grown.append((world.call, len(session.log)))
     forget_looks(session)
     if world.trouble is not None and not live.waiting:
-        world.trouble.mishap(session.serial).lay(world.span[1])
+        world.trouble.mishap(session.serial).lay(world.span[1], len(session.log))
     if world.rival(session) is None:
         materialise(world, session)
 

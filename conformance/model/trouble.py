@@ -92,9 +92,16 @@ class Mishap:
         if batch and batch not in known:
             self.hauntings.append(Haunting(batch, instance, (0, 0)))
 
-    def lay(self, now: Moment) -> None:
-        """Another append took the place of every ghost."""
-        self.hauntings = [each._replace(until=now if each.until is None else each.until) for each in self.hauntings]
+    def lay(self, now: Moment, end: int | None = None) -> None:
+        """Another append took the place of every ghost.
+
+        Args:
+            end: only of those that begin before it, where what was published made the log that long.
+        """
+        self.hauntings = [
+            each._replace(until=now) if each.until is None and (end is None or each.ghost[0]["seq"] < end) else each
+            for each in self.hauntings
+        ]
 
 
 @dataclass(slots=True)

@@ -285,6 +285,13 @@ ALLOWED: dict[str, tuple[Step, ...]] = {
         *(*BEGUN, create(2, "t"), on_hub(session="t"), DOWN, *publish(*events(3)), BOTH_FAIL),
         *(*publish(*events(0), session="t"), LATE.beside(NOBODY), warned("t")),
     ),
+    "an append fails behind what waited, and another instance sees both": (
+        *(*ONE, up(2), DOWN, append(1, events(1)).meets(WRITE), opened(4, on=2), read(4, events(0, 2))),
+    ),
+    "the same once what waited is known to be stored": (
+        *(*ONE, up(2), DOWN, append(1, events(1)).meets(WRITE), read(1, events(0))),
+        *(opened(4, on=2), read(4, events(0, 2))),
+    ),
     "a service flush that tells of it materialises the others": (
         *(*GAP, create(2, "t"), group_gap(sweep(), 3, 1), close(2), opened(4, "t"), read(4, [])),
     ),
