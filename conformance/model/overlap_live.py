@@ -163,7 +163,11 @@ def _is_behind_what_came(judge: Judge, phase: Phase, flight: Flight) -> bool:
         return False
     session = handle.session
     end = len(session.log) + waiting(session)
-    beside = [each for each in _published(phase, flight.session) if flight.begin < each.begin < flight.end]
+    beside = [
+        each
+        for each in _published(phase, flight.session)
+        if flight.begin < each.begin < flight.end and each.instance == flight.instance and each.resolved
+    ]
     if not beside or (flight.resolved and "SEQ-02" not in batch_refusals(op.events, end, judge.capabilities).must):
         return False
     for each in beside:

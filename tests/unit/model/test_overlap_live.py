@@ -227,6 +227,17 @@ BLAMED: dict[str, tuple[str, tuple[Step, ...]]] = {
         "LIVE-12",
         (*TWO, together("a+ p+ p- a-", a=append(1, events(5)).raises(CONTIGUITY, expected=4, got=5), p=NEXT)),
     ),
+    "an append is told of an event that was refused while it was in line": (
+        "LIVE-12",
+        (
+            *TWO,
+            together(
+                *("a+ p+ p- a-",),
+                a=append(1, events(5)).raises(CONTIGUITY, expected=3, got=5),
+                p=NEXT.raises("ValueError", "the event with seq 2 cannot be stored"),
+            ),
+        ),
+    ),
     "an append is taken that leaves a gap behind what came while it was in line": (
         "SEQ-02",
         (*STORED, together("a+ p+ p- a-", a=append(1, events(3)), p=LATER)),
